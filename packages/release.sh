@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the files of a release in target/packages: archives, the wheel, Debian packages, notes and checksums.
 #     packages/release.sh [PROFILE]
-# PROFILE is cargo's, dist by default. Needs Rust, python3, tar and xz; for the Debian packages cargo-deb
+# PROFILE is cargo's, dist by default. Needs Rust, python3, tar, xz and strip; for the Debian packages cargo-deb
 # (`cargo install cargo-deb`), without which they are left out with a message.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,13 @@ mkdir -p "$out/man" "$out/completions"
 
 # Packages have the driver as a file of its own, so the program carries none.
 cargo build --quiet --profile "$profile" -p spelter-icd -p spelter-cli --no-default-features
-spelter="target/$profile/spelter"
+# Packed without symbols, which nothing needs at run time; those in target/ keep them for profilers.
+stripped="$out/stripped"
+mkdir "$stripped"
+for file in spelter libvulkan_spelter.so; do
+    strip --strip-unneeded -o "$stripped/$file" "target/$profile/$file"
+done
+spelter="$stripped/spelter"
 
 "$spelter" man "$out/man"
 for shell in bash zsh fish; do
@@ -56,7 +62,7 @@ fi
 
 # The notes are the newest part of the changelog.
 awk '/^## /{parts++} parts == 1' CHANGELOG.md >"$out/NOTES.md"
-rm -r "$out/man" "$out/completions"
+rm -r "$out/man" "$out/completions" "$stripped"
 cd "$out"
 sha256sum -- *.tar.xz *.whl $(ls ./*.deb 2>/dev/null | sed 's,^\./,,') >SHA256SUMS
 

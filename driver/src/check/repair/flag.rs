@@ -129,9 +129,9 @@ pub(super) fn is_atomic_by_nature(kernel: &Kernel, sites: [&SiteData; 2]) -> boo
 }
 
 /// The flags by which the later access of a race may know of the earlier one, in the order in which they were set: the
-/// last one is what its invocation waited for or saw before it, the first one was set after the earlier access, and
-/// whoever set one of the others had seen the one before. As few as there can be; none if there is no such chain. Takes
-/// time by the length of the record.
+/// last one is what its invocation waited for or saw before it, the first one was set after the earlier access, and the
+/// invocation that set one of the others had seen the one before. As few as there can be; none if there is no such
+/// chain. Takes time by the length of the record.
 pub(in crate::check) fn guarding(log: &Log, race: &Confirmed, kernel: &Kernel) -> Vec<Flag> {
     let all = || log.words.values().flatten().copied();
     let first = all().filter(|&index| log.accessed(index) == race.first).min();
