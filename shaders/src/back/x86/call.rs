@@ -16,7 +16,7 @@
 //! - *Scratch memory* for shared memory, private memory and frames: as many bytes as the kernel declares, borrowed
 //!   mutably for the call. Accesses to shared and private memory whose index is in range by construction are not
 //!   checked; the verifier does not prove that. An index reloaded from a frame was stored before that same barrier: a
-//!   workgroup whose subgroups reach different barriers is terminated (`subgroup_loop.rs`). The number of a subgroup is
+//!   workgroup whose subgroups reach different barriers is terminated (`subgroup_loop/`). The number of a subgroup is
 //!   in range also where it is read from the order of a schedule, which has each number below the count once.
 //! - *The stack*: the code's own frame. A frame smaller than a page is below the caller's frame; a larger one is at the
 //!   upper end of the worker's stack, which has room for it (`stack.rs`) and is borrowed mutably for the call. The code
@@ -352,7 +352,7 @@ macro_rules! routines {
         unsafe extern "C" fn $name(context: &Context<'_, '_>, rows: *mut [u32; 16], routine: u32) -> u32 {
             // Unwind safety: state after a panic is the responsibility of the code that finally catches it.
             let result = catch_unwind(AssertUnwindSafe(|| {
-                // SAFETY: `run` made all three from slices that live as long as the call of the code does.
+                // SAFETY: `run` made both from slices that live as long as the call of the code does.
                 let images = unsafe { std::slice::from_raw_parts(context.images, context.image_count) };
                 // SAFETY: likewise.
                 let buffers = unsafe { std::slice::from_raw_parts(context.buffers, context.buffer_count) };
