@@ -7,11 +7,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapMut;
 use rustix::process::{Resource, getrlimit};
+use spelter_locks::Computed;
 
 /// The host has too little memory for a call (`VK_ERROR_OUT_OF_HOST_MEMORY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,10 +95,10 @@ const UNCHECKED: u64 = 256 << 20;
 /// Whether a limit may refuse a mapping of [`UNCHECKED`] bytes: of the process (`RLIMIT_AS`, `RLIMIT_DATA`), or of the
 /// system (strict overcommit accounting).
 fn is_limited() -> bool {
-    static STRICT: OnceLock<bool> = OnceLock::new();
+    static STRICT: Computed<bool> = Computed::new();
     let strict = || std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|mode| mode.trim() == "2");
     let has_limit = |resource| getrlimit(resource).current.is_some();
-    has_limit(Resource::As) || has_limit(Resource::Data) || *STRICT.get_or_init(strict)
+    has_limit(Resource::As) || has_limit(Resource::Data) || *STRICT.get_or_compute(strict)
 }
 
 /// A promise of host memory to work with many small allocations that cannot fail one by one, such as compiling a

@@ -15,10 +15,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use foldhash::fast::FixedState;
+use spelter_locks::PerProcess;
 
 use crate::error::Error;
 use crate::fence::Fence;
@@ -41,8 +42,8 @@ struct CallsState<R> {
     /// The numbers of requests to be polled.
     ready: VecDeque<u64>,
     next: u64,
-    /// The process whose thread serves them.
-    served: Option<u32>,
+    /// Whether a thread serves them.
+    served: bool,
 }
 
 /// A request.
@@ -72,7 +73,7 @@ impl<R: Request + 'static> Wake for RequestWaker<R> {
 impl<R: Request + 'static> Calls<R> {
     pub(crate) fn new() -> Arc<Self> {
         let (requests, ready) = (HashMap::default(), VecDeque::new());
-        let state = CallsState { requests, ready, next: 0, served: None };
+        let state = CallsState { requests, ready, next: 0, served: false };
         Arc::new(Self { state: Mutex::new(state), woken: Condvar::default() })
     }
 
@@ -84,24 +85,17 @@ impl<R: Request + 'static> Calls<R> {
         start: impl FnOnce(Arc<Self>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut state = self.state.lock();
-        let process = std::process::id();
-        if state.served.is_some_and(|of| of != process) {
-            // This is a child of the process whose thread served. The thread and what it would call are the parent's.
-            std::mem::forget(std::mem::take(&mut state.requests));
-            state.ready.clear();
-            state.served = None;
-        }
         let number = state.next;
         state.next += 1;
         state.requests.insert(number, Slot::Waiting(request));
         state.ready.push_back(number);
-        if state.served.is_some() {
+        if state.served {
             self.woken.notify_all();
             return Ok(());
         }
         // Under the lock, so that no other request relies on a thread that does not start.
         let started = start(Arc::clone(self));
-        state.served = started.is_ok().then_some(process);
+        state.served = started.is_ok();
         let refused = if started.is_ok() { None } else { state.requests.remove(&number) };
         drop(state);
         drop(refused); // when no lock is held
@@ -114,7 +108,7 @@ impl<R: Request + 'static> Calls<R> {
         loop {
             let Some(number) = state.ready.pop_front() else {
                 if state.requests.is_empty() {
-                    state.served = None;
+                    state.served = false;
                     return;
                 }
                 state = self.woken.wait(state);
@@ -169,9 +163,9 @@ impl Request for FenceCall {
 
 /// Calls a function when a fence is done.
 pub(crate) fn call_when_done(fence: Fence, call: Call) -> Result<(), Error> {
-    static CALLS: OnceLock<Arc<Calls<FenceCall>>> = OnceLock::new();
-    let calls = CALLS.get_or_init(Calls::new);
-    calls.enter(FenceCall { fence, call: Some(call) }, |calls| {
+    // In a forked process, the thread and what it would call are the parent's.
+    static CALLS: PerProcess<Arc<Calls<FenceCall>>> = PerProcess::new(Calls::new);
+    CALLS.get().enter(FenceCall { fence, call: Some(call) }, |calls| {
         let thread = std::thread::Builder::new().name("spelter-callbacks".into());
         match thread.spawn(move || calls.serve()) {
             Ok(_) => Ok(()),

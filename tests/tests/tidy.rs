@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod layers;
+mod statics;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,8 @@ const UNSAFE_FILES: &[&str] = &[
     "runtime/cli/src/library/carried.rs",
     "driver/icd/tests/newer.rs",
     "benches/benches/vulkan/gpu.rs",
+    "driver/locks/src/process.rs",
+    "driver/locks/src/published.rs",
     "shaders/src/guest.rs",
     "shaders/src/float_mode.rs",
     "shaders/src/back/x86/call.rs",
@@ -84,7 +87,7 @@ const UNSAFE_FILES: &[&str] = &[
 const EDGES: [(&str, &[&str]); 11] = [
     ("spelter-locks", &[]),
     ("spelter-memory-model", &[]),
-    ("spelter-shaders", &[]),
+    ("spelter-shaders", &["spelter-locks"]),
     ("spelter-driver", &["spelter-locks", "spelter-memory-model", "spelter-shaders"]),
     ("spelter-icd", &["spelter-driver", "spelter-locks"]),
     // Its tests run those of `tests/kernels`.

@@ -1,7 +1,6 @@
 //! Debugging: messengers, object names, labels.
 
 use std::ffi::c_char;
-use std::sync::Once;
 
 use ash::vk::{self, Handle};
 
@@ -19,7 +18,7 @@ use crate::instance::Instance;
 use crate::labels::{self, Labels};
 use crate::message::{self, Listener};
 use crate::names;
-use crate::table::{self, Object, Ref, object};
+use crate::table::{Object, Ref, object};
 
 entry_points! {
     PFN_vkCreateDebugUtilsMessengerEXT(
@@ -186,8 +185,6 @@ fn report(
 }
 
 fn set_name(_: Ref<Device>, info: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>) -> Result<(), Error> {
-    static HOOKED: Once = Once::new();
-    HOOKED.call_once(|| table::on_removal(names::forget));
     if info.object_type == vk::ObjectType::QUEUE
         && let Some(queue) = Queue::find(vk::Queue::from_raw(info.object_handle))
         && let (Some((trace, number)), Some(name)) = (&queue.trace, info.name())

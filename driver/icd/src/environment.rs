@@ -5,15 +5,16 @@
 //! too); then all variables are ignored.
 
 use std::ffi::OsString;
-use std::sync::OnceLock;
+
+use spelter_locks::Computed;
 
 /// `AT_SECURE` of `<elf.h>`.
 const AT_SECURE: usize = 23;
 
 /// The value of a variable, if it is not empty and may be trusted.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
-    static SECURE: OnceLock<bool> = OnceLock::new();
-    let secure = *SECURE.get_or_init(|| {
+    static SECURE: Computed<bool> = Computed::new();
+    let secure = *SECURE.get_or_compute(|| {
         // If the auxiliary vector cannot be read, the process is not trusted.
         std::fs::read("/proc/self/auxv").map_or(true, |vector| is_secure(&vector))
     });

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use ash::vk;
 
-use crate::c::entry::entry_points;
+use crate::c::emergency;
+use crate::c::entry::{entry_points, exhausted};
 use crate::c::{In, InOut, Out, OutChain, OutMany, Text, list, list_chains};
 use crate::current_call::{self, Owner};
 use crate::debug::Messenger;
@@ -84,6 +85,10 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::Instance>,
 ) -> Result<(), Error> {
+    // A forked process has a copy of the hint that there is a reserve, and makes its own here.
+    if !emergency::replenish() {
+        return Err(exhausted());
+    }
     let owner = current_call::new_owner();
     current_call::set_owner(owner);
     let made = new(info, owner);

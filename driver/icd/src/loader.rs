@@ -7,9 +7,9 @@
 
 use std::collections::HashMap;
 use std::ffi::c_char;
-use std::sync::OnceLock;
 
 use ash::vk;
+use spelter_locks::Computed;
 
 use crate::c::entry::{FromC, Place, entry_points, guard};
 use crate::c::{EntryPoint, Function, InOut, Text};
@@ -78,8 +78,8 @@ pub(crate) const TABLES: [&[&[EntryPoint]]; 4] = [
 
 /// Every command by its name.
 fn commands() -> &'static HashMap<&'static str, (Level, Function)> {
-    static COMMANDS: OnceLock<HashMap<&'static str, (Level, Function)>> = OnceLock::new();
-    COMMANDS.get_or_init(|| {
+    static COMMANDS: Computed<HashMap<&'static str, (Level, Function)>> = Computed::new();
+    COMMANDS.get_or_compute(|| {
         let entries = TABLES.into_iter().flatten().copied().flatten();
         entries.map(|entry| (entry.name(), (level(entry), entry.function))).collect()
     })

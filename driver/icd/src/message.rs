@@ -1,14 +1,13 @@
 //! Debug messages: sent to the messengers of the instance that they are about, or printed to standard error.
 
 use std::collections::HashMap;
-use std::io::Write;
-use std::sync::LazyLock;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk;
 use spelter_driver::host_memory::{self, OutOfHostMemory};
 use spelter_driver::{Misuse, Printed, Printer};
-use spelter_locks::{Mutex, RwLock};
+use spelter_locks::{Mutex, PerProcess, RwLock};
 
 use crate::c::callback::{About, Callback, Message};
 use crate::current_call::{self, Named, Owner};
@@ -31,19 +30,21 @@ pub(crate) struct Listener {
 }
 
 /// A callback that receives the messages of one instance.
+#[derive(Clone)]
 struct Registered {
     number: u64,
     owner: Owner,
     callback: Callback,
 }
 
-static LISTENERS: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
+/// A forked process has the messengers of its parent, unless a thread was adding or removing one at the fork.
+static LISTENERS: PerProcess<RwLock<Vec<Registered>>> = PerProcess::inheriting(RwLock::default, RwLock::inherit);
 
 impl Listener {
     pub(crate) fn new(owner: Owner, callback: Callback) -> Result<Self, OutOfHostMemory> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let mut listeners = LISTENERS.write();
+        let mut listeners = LISTENERS.get().write();
         host_memory::reserve(&mut listeners, 1)?;
         listeners.push(Registered { number, owner, callback });
         Ok(Self { number })
@@ -52,7 +53,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        LISTENERS.write().retain(|listener| listener.number != self.number);
+        LISTENERS.get().write().retain(|listener| listener.number != self.number);
     }
 }
 
@@ -103,7 +104,8 @@ pub(crate) fn warn(owner: Owner, id: &str, text: String) {
 /// Calls the messengers that want the message. Returns false if there are none.
 fn notify(owner: Owner, message: &Message) -> bool {
     let wants = |listener: &&Registered| (owner == 0 || listener.owner == owner) && listener.callback.wants(message);
-    let callbacks: Vec<Callback> = LISTENERS.read().iter().filter(wants).map(|listener| listener.callback).collect();
+    let callbacks: Vec<Callback> =
+        LISTENERS.get().read().iter().filter(wants).map(|listener| listener.callback).collect();
     // Called without the lock: a callback may call Vulkan.
     callbacks.iter().for_each(|callback| callback.call(message));
     !callbacks.is_empty()
@@ -122,18 +124,32 @@ fn print_of_kernel(owner: Owner, printed: &Printed) {
     }
 }
 
-/// Prints a line to standard error. Errors are ignored: it may be closed, and there is nowhere to report that.
+/// Prints a line to standard error.
 pub(crate) fn print_line(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    print_text(&format!("{line}\n"));
 }
 
-static PRINTED: LazyLock<Mutex<HashMap<String, u32>>> = LazyLock::new(Mutex::default);
+/// Prints a text to standard error in one write, so that texts of several threads and processes do not mix. Without the
+/// lock of the standard library, which in a forked process a thread may hold that is not there. Errors are ignored: it
+/// may be closed, and there is nowhere to report that.
+pub(crate) fn print_text(text: &str) {
+    let stderr = std::io::stderr();
+    let mut left = text.as_bytes();
+    while !left.is_empty() {
+        match rustix::io::retry_on_intr(|| rustix::io::write(stderr.as_fd(), left)) {
+            Ok(written @ 1..) => left = &left[written..],
+            _ => return,
+        }
+    }
+}
+
+static PRINTED: PerProcess<Mutex<HashMap<String, u32>>> = PerProcess::inheriting(Mutex::default, Mutex::inherit);
 
 fn print(message: &Message) {
     if Options::get().quiet || !message.severity.contains(Severity::ERROR) {
         return;
     }
-    let mut printed = PRINTED.lock();
+    let mut printed = PRINTED.get().lock();
     if printed.len() > 1000 {
         printed.clear();
     }
@@ -148,5 +164,5 @@ fn print(message: &Message) {
 
 /// Forgets which messages were printed, so that they are printed again.
 pub(crate) fn flush() {
-    PRINTED.lock().clear();
+    PRINTED.get().lock().clear();
 }

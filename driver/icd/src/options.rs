@@ -4,10 +4,10 @@ mod check;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use spelter_driver::{Backend, DeviceOptions, Schedule};
+use spelter_locks::Computed;
 
 pub use check::{CheckSettings, EXIT_STATUS, UNCHECKED_STATUS, too_little};
 
@@ -123,18 +123,21 @@ pub(crate) struct Options {
 
 impl Options {
     /// The options of this process, read once. Invalid values are reported on standard error and count as not set.
+    #[inline]
     pub(crate) fn get() -> &'static Self {
-        static OPTIONS: OnceLock<Options> = OnceLock::new();
-        OPTIONS.get_or_init(|| {
-            let (settings, complaints) = read(variable);
-            let options = Self::new(settings);
-            if !options.quiet {
-                complaints
-                    .iter()
-                    .for_each(|complaint| print_line(&format!("spelter: {complaint}; it counts as not set")));
-            }
-            options
-        })
+        static OPTIONS: Computed<Options> = Computed::new();
+        OPTIONS.get().unwrap_or_else(|| Self::first(&OPTIONS))
+    }
+
+    #[cold]
+    fn first(place: &Computed<Self>) -> &'static Self {
+        let (settings, complaints) = read(variable);
+        let options = place.set(Self::new(settings));
+        // Once, by the thread whose options count.
+        if options.is_ok_and(|options| !options.quiet) {
+            complaints.iter().for_each(|complaint| print_line(&format!("spelter: {complaint}; it counts as not set")));
+        }
+        options.unwrap_or_else(|others| others)
     }
 
     fn new(settings: Settings) -> Self {

@@ -1,18 +1,17 @@
 //! Private data: numbers that programs and layers attach to objects.
 
 use std::collections::HashMap;
-use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ash::vk;
 use spelter_driver::host_memory;
-use spelter_locks::Mutex;
+use spelter_locks::{Mutex, ProcessId};
 
 use crate::c::entry::entry_points;
 use crate::c::{In, Out};
 use crate::device::Device;
 use crate::error::Error;
-use crate::table::{self, Object, Ref, object};
+use crate::table::{Object, Ref, object};
 
 entry_points! {
     PFN_vkCreatePrivateDataSlot(
@@ -33,8 +32,9 @@ entry_points! {
 }
 
 /// `VkPrivateDataSlot`: a map of objects to numbers.
-#[derive(Default)]
 pub(crate) struct PrivateDataSlot {
+    /// Where the threads are that may hold the lock.
+    process: ProcessId,
     numbers: Mutex<HashMap<(vk::ObjectType, u64), u64>>,
 }
 
@@ -50,13 +50,14 @@ impl Drop for PrivateDataSlot {
 }
 
 /// Removes the numbers of a destroyed object, whose handle may be reused.
-fn forget(ty: vk::ObjectType, handle: u64) {
+pub(crate) fn forget(ty: vk::ObjectType, handle: u64) {
     // Relaxed: destruction is externally synchronized, so a number of the object was set before.
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
     PrivateDataSlot::table().each(|slot| {
-        if slot.numbers.lock().remove(&(ty, handle)).is_some() {
+        // The parent's device is lost in a forked process.
+        if slot.process.is_current() && slot.numbers.lock().remove(&(ty, handle)).is_some() {
             COUNT.fetch_sub(1, Ordering::Relaxed);
         }
     });
@@ -68,9 +69,7 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::PrivateDataSlot>,
 ) -> Result<(), Error> {
-    static HOOKED: Once = Once::new();
-    HOOKED.call_once(|| table::on_removal(forget));
-    out.put(PrivateDataSlot::default().insert()?);
+    out.put(PrivateDataSlot { process: ProcessId::current(), numbers: Mutex::default() }.insert()?);
     Ok(())
 }
 

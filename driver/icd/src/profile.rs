@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use spelter_driver::profile::Profile;
 use spelter_driver::{Chunk, Observer, SubmissionId};
-use spelter_locks::Mutex;
+use spelter_locks::{Mutex, PerProcess};
 
 use crate::current_call::Owner;
 use crate::message;
@@ -61,10 +61,10 @@ impl ProfileFile {
 
 /// The profile of this process, if `SPELTER_PROFILE` is set. Each device warns if it cannot be written.
 fn profile(owner: Owner) -> Option<Arc<ProfileFile>> {
-    static PROFILE: OnceLock<Result<Arc<ProfileFile>, String>> = OnceLock::new();
+    static PROFILE: PerProcess<OnceLock<Result<Arc<ProfileFile>, String>>> = PerProcess::new(OnceLock::new);
     let path = Options::get().profile.as_ref()?;
     let create = || ProfileFile::create(path).map(Arc::new).map_err(|error| error.to_string());
-    match PROFILE.get_or_init(create) {
+    match PROFILE.get().get_or_init(create) {
         Ok(profile) => Some(Arc::clone(profile)),
         Err(error) => {
             unwritable(owner, path, error);

@@ -5,18 +5,18 @@
 //! these 64 bits.
 
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use ash::vk::{Handle, ObjectType};
 use slab::Slab;
 use spelter_driver::host_memory::{self, OutOfHostMemory};
-use spelter_locks::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use spelter_locks::{PerProcess, ProcessId, RwLock};
 
 use crate::c::callback::Message;
 use crate::c::entry::{FromC, Place};
 use crate::current_call::{self, Owner};
 use crate::error::Error;
+use crate::{names, private_data};
 
 /// Types of objects that have handles.
 pub(crate) trait Object: Sized + Send + Sync + 'static {
@@ -100,9 +100,8 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
             current_call::set_owner(removed.owner());
         }
         Self::retire(handle);
-        for hook in HOOKS.iter().filter_map(OnceLock::get) {
-            hook(Self::Handle::TYPE, handle.as_raw());
-        }
+        names::forget(Self::Handle::TYPE, handle.as_raw());
+        private_data::forget(Self::Handle::TYPE, handle.as_raw());
         removed.map(Some).ok_or_else(|| {
             let kind = Self::Handle::TYPE;
             let problem = format!("{:#x} is no live {kind:?}: destroyed twice, or never created", handle.as_raw());
@@ -116,18 +115,6 @@ fn describe<T: Object>(handle: u64, message: &mut Message) {
     if let Some(object) = T::table().get(T::key(T::Handle::from_raw(handle))) {
         object.describe(message);
     }
-}
-
-/// A function that is called with the type and the handle of every object that is removed.
-pub(crate) type Hook = fn(ObjectType, u64);
-
-/// The hooks of the modules that keep data by handle: names and private data.
-static HOOKS: [OnceLock<Hook>; 2] = [const { OnceLock::new() }; 2];
-
-/// Adds a hook. A module does so once, before it keeps the first data: most programs pay for no hook.
-pub(crate) fn on_removal(hook: Hook) {
-    let added = HOOKS.iter().any(|place| place.set(hook).is_ok());
-    debug_assert!(added, "more hooks than `HOOKS` has places for");
 }
 
 /// The message about a handle without an object.
@@ -270,9 +257,10 @@ impl<T: Object<Handle = H>, H: Handle + Copy> FromC<H> for Maybe<T> {
     }
 }
 
-/// The objects of one type.
-pub(crate) struct Table<T> {
-    entries: RwLock<Entries<T>>,
+/// The objects of one type. A forked process has those of its parent, unless a thread was creating or destroying one at
+/// the fork: then these are unknown to it, and it has only its own.
+pub(crate) struct Table<T: 'static> {
+    entries: PerProcess<RwLock<Entries<T>>>,
 }
 
 /// Each object with the upper half of its key.
@@ -289,15 +277,13 @@ const MIN_GROWTH: usize = 256;
 /// type were created since, and the last of them has its place.
 const GENERATIONS: u32 = 1 << 24;
 
-impl<T> Table<T> {
+impl<T: Send + Sync> Table<T> {
     pub(crate) const fn new() -> Self {
-        Self { entries: RwLock::new(Entries { all: Slab::new(), generation: 0 }) }
+        Self { entries: PerProcess::inheriting(RwLock::default, RwLock::inherit) }
     }
 
     fn insert(&self, tag: u32, object: Arc<T>) -> Result<u64, OutOfHostMemory> {
-        FIRST_PROCESS.get_or_init(std::process::id);
-        // A table whose lock is lost has no room.
-        let mut entries = self.write().ok_or(OutOfHostMemory { bytes: 0 })?;
+        let mut entries = self.entries.get().write();
         entries.grow()?;
         entries.generation = (entries.generation + 1) % GENERATIONS;
         // The upper bits are the tag, so that the key differs from those of other types.
@@ -308,13 +294,13 @@ impl<T> Table<T> {
     }
 
     fn get(&self, key: u64) -> Option<Arc<T>> {
-        let entries = self.read()?;
+        let entries = self.entries.get().read();
         let (upper, object) = entries.all.get(place(key))?;
         (u64::from(*upper) == key >> 32).then(|| Arc::clone(object))
     }
 
     fn remove(&self, key: u64) -> Option<Arc<T>> {
-        let mut entries = self.write()?;
+        let mut entries = self.entries.get().write();
         let (upper, _) = entries.all.get(place(key))?;
         if u64::from(*upper) != key >> 32 {
             return None;
@@ -324,53 +310,31 @@ impl<T> Table<T> {
 
     /// Calls `visit` with all objects. It must not create or destroy objects of this table.
     pub(crate) fn each(&self, mut visit: impl FnMut(&T)) {
-        let Some(entries) = self.read() else { return };
+        let entries = self.entries.get().read();
         entries.all.iter().for_each(|(_, (_, object))| visit(object));
     }
 
     /// The key of the first object that `wanted` finds.
     pub(crate) fn key_of(&self, wanted: impl Fn(&T) -> bool) -> Option<u64> {
-        let entries = self.read()?;
+        let entries = self.entries.get().read();
         let mut keys = entries.all.iter().filter(|(_, (_, object))| wanted(object));
         keys.next().map(|(place, (upper, _))| u64::from(*upper) << 32 | (place as u64 + 1))
     }
+}
 
-    fn read(&self) -> Option<RwLockReadGuard<'_, Entries<T>>> {
-        self.entries.try_read().or_else(|| self.contended_read(is_forked()))
-    }
-
-    fn write(&self) -> Option<RwLockWriteGuard<'_, Entries<T>>> {
-        self.entries.try_write().or_else(|| self.contended_write(is_forked()))
-    }
-
-    /// Takes the lock that another thread has: in a forked process perhaps a thread of the parent, which was in a call
-    /// at the fork and never gives it back. So there the wait has an end, and then the table has no objects.
-    #[cold]
-    fn contended_read(&self, is_forked: bool) -> Option<RwLockReadGuard<'_, Entries<T>>> {
-        if !is_forked {
-            return Some(self.entries.read());
-        }
-        // The lock may be free and promised to a thread that is not here: writing once clears that.
-        drop(self.entries.try_write());
-        self.entries.try_read_for(MAX_HOLD)
-    }
-
-    /// As [`Table::contended_read`].
-    #[cold]
-    fn contended_write(&self, is_forked: bool) -> Option<RwLockWriteGuard<'_, Entries<T>>> {
-        if is_forked { self.entries.try_write_for(MAX_HOLD) } else { Some(self.entries.write()) }
+impl<T> Default for Entries<T> {
+    /// A forked process that knows no objects of its parent gives other keys than the parent did, which it may still
+    /// have: unless that made a million objects of the type.
+    fn default() -> Self {
+        let depth = ProcessId::current().depth() as u32;
+        Self { all: Slab::new(), generation: depth.wrapping_mul(1 << 20) % GENERATIONS }
     }
 }
 
-/// How long a thread of a forked process waits for a table's lock: far longer than calls of its other threads have it.
-const MAX_HOLD: Duration = Duration::from_millis(500);
-
-/// The process that made the first object.
-static FIRST_PROCESS: OnceLock<u32> = OnceLock::new();
-
-/// Whether this process was forked from the one that made the first object.
-fn is_forked() -> bool {
-    FIRST_PROCESS.get().is_some_and(|&first| first != std::process::id())
+impl<T> Clone for Entries<T> {
+    fn clone(&self) -> Self {
+        Self { all: self.all.clone(), generation: self.generation }
+    }
 }
 
 /// The place of a key's object: the lower half, less 1.
@@ -436,18 +400,6 @@ mod tests {
     }
 
     #[test]
-    fn in_a_forked_process_a_lock_that_is_never_given_back_ends_the_wait() {
-        let table = Table::new();
-        let key = table.insert(5, Arc::new("a")).unwrap();
-        assert!(!is_forked());
-        let held = table.entries.write();
-        assert!(table.contended_read(true).is_none() && table.contended_write(true).is_none());
-        drop(held);
-        assert!(table.contended_read(true).is_some() && table.contended_write(true).is_some());
-        assert_eq!(table.get(key).as_deref(), Some(&"a"));
-    }
-
-    #[test]
     fn many_objects_keep_their_handles() {
         let table = Table::new();
         let insert = |number: usize| table.insert(5, Arc::new(number)).unwrap();
@@ -455,12 +407,12 @@ mod tests {
         for number in (0..keys.len()).step_by(3) {
             assert_eq!(table.remove(keys[number]).as_deref(), Some(&number));
         }
-        let capacity = table.entries.read().all.capacity();
+        let capacity = table.entries.get().read().all.capacity();
         for number in (0..keys.len()).step_by(3) {
             assert_eq!(table.get(keys[number]), None);
             keys[number] = insert(number);
         }
-        assert_eq!(table.entries.read().all.capacity(), capacity, "free places are used first");
+        assert_eq!(table.entries.get().read().all.capacity(), capacity, "free places are used first");
         assert!((0..).zip(&keys).all(|(number, &key)| table.get(key).as_deref() == Some(&number)));
         keys.sort_unstable();
         assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));

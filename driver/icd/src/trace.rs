@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use spelter_driver::timeline::{DeviceTimeline, Timeline};
 use spelter_driver::{Chunk, Observer, SubmissionId, SubmissionSize};
-use spelter_locks::Mutex;
+use spelter_locks::{Mutex, PerProcess};
 
 use crate::current_call::Owner;
 use crate::message;
@@ -105,10 +105,10 @@ fn with_number(path: &Path) -> PathBuf {
 
 /// The timeline of this process, if `SPELTER_TRACE` is set. Each device warns if it cannot be written.
 fn timeline(owner: Owner) -> Option<Arc<TimelineFile>> {
-    static TIMELINE: OnceLock<Result<Arc<TimelineFile>, String>> = OnceLock::new();
+    static TIMELINE: PerProcess<OnceLock<Result<Arc<TimelineFile>, String>>> = PerProcess::new(OnceLock::new);
     let path = Options::get().trace.as_ref()?;
     let create = || TimelineFile::create(path).map(Arc::new).map_err(|error| error.to_string());
-    match TIMELINE.get_or_init(create) {
+    match TIMELINE.get().get_or_init(create) {
         Ok(timeline) => Some(Arc::clone(timeline)),
         Err(error) => {
             unwritable(owner, path, error);

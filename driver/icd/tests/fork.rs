@@ -14,7 +14,8 @@ use std::ffi::{c_int, c_uint};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ash::{khr, vk};
+use ash::vk::{self, Handle};
+use ash::{ext, khr};
 use common::{Gpu, Layout, long_kernel, marked, spirv};
 
 /// Seconds after which the system ends a child that hangs.
@@ -87,6 +88,7 @@ fn a_forked_process_loses_the_device_and_can_create_another() {
     }
     forks_during_calls(&gpu);
     forks_that_make_devices();
+    forks_while_compiling();
     // The parent's device still works, and completes its compilations.
     let grew = cache.data(&gpu).len() > cache.before;
     // Without machine code the data are only the header.
@@ -161,6 +163,101 @@ fn forks_that_make_devices() {
     };
     let ended = fork_each(FORKS, || assert_eq!(make_one(), [7; 4]));
     assert!(ended.iter().all(|&status| status == 0), "{ended:?}");
+    // And children of such a child.
+    let ended = fork_each(3, || {
+        assert_eq!(make_one(), [7; 4]);
+        assert_eq!(fork_each(3, || assert_eq!(make_one(), [7; 4])), [0; 3]);
+    });
+    assert_eq!(ended, [0; 3]);
+}
+
+/// Each child compiles and runs a kernel on a device of its own while threads of the parent are in calls of all kinds:
+/// whatever lock of the process they hold at the fork, the child must not wait for it, and what it makes is there.
+fn forks_while_compiling() {
+    const FORKS: u32 = 60;
+    let words = spirv(&long_kernel(3));
+    let (stop, gpu) = (AtomicBool::new(false), Gpu::with_extensions(&[khr::pipeline_executable_properties::NAME]));
+    let layout = gpu.storage_layout();
+    // Relaxed: nothing else is read with it.
+    let goes_on = || !stop.load(Ordering::Relaxed);
+    let ended = std::thread::scope(|scope| {
+        // Threads of the driver compile, this one waits for them and drops the code.
+        scope.spawn(|| {
+            let executables = khr::pipeline_executable_properties::Device::new(&gpu.instance, &gpu.device);
+            for number in (0..).take_while(|_| goes_on()) {
+                let info = vk::ComputePipelineCreateInfo::default().layout(layout.pipeline);
+                let made = gpu.pipeline_of(vk::PipelineCache::null(), &marked(&words, number), info).unwrap();
+                let info = vk::PipelineInfoKHR::default().pipeline(made);
+                unsafe {
+                    executables.get_pipeline_executable_properties(&info).unwrap();
+                    gpu.device.destroy_pipeline(made, None);
+                }
+            }
+        });
+        scope.spawn(|| {
+            while goes_on() {
+                talk(&gpu);
+            }
+        });
+        scope.spawn(|| {
+            while goes_on() {
+                let commands = gpu.record(|_, _| ()).unwrap();
+                unsafe { gpu.device.free_command_buffers(gpu.pool, &[commands]) };
+            }
+        });
+        let ended = fork_each(FORKS, compile_and_run);
+        stop.store(true, Ordering::Relaxed);
+        ended
+    });
+    assert!(ended.iter().all(|&status| status == 0), "{ended:?}");
+    gpu.destroy_layout(layout);
+}
+
+/// Names an object, prints a message, and sends another one to a messenger, which is gone afterwards.
+fn talk(gpu: &Gpu) {
+    let of_device = ext::debug_utils::Device::new(&gpu.instance, &gpu.device);
+    let of_instance = ext::debug_utils::Instance::new(&gpu.entry, &gpu.instance);
+    let mut heard = 0_u32;
+    unsafe {
+        let name = vk::DebugUtilsObjectNameInfoEXT::default().object_handle(gpu.pool).object_name(c"pool");
+        of_device.set_debug_utils_object_name(&name).unwrap();
+        gpu.device.destroy_fence(vk::Fence::from_raw(1), None);
+        let info = vk::DebugUtilsMessengerCreateInfoEXT::default()
+            .message_severity(vk::DebugUtilsMessageSeverityFlagsEXT::ERROR)
+            .message_type(vk::DebugUtilsMessageTypeFlagsEXT::VALIDATION)
+            .pfn_user_callback(Some(count))
+            .user_data((&raw mut heard).cast());
+        let messenger = of_instance.create_debug_utils_messenger(&info, None).unwrap();
+        gpu.device.destroy_fence(vk::Fence::from_raw(1), None);
+        of_instance.destroy_debug_utils_messenger(messenger, None);
+    }
+    assert_eq!(heard, 1);
+}
+
+unsafe extern "system" fn count(
+    _: vk::DebugUtilsMessageSeverityFlagsEXT,
+    _: vk::DebugUtilsMessageTypeFlagsEXT,
+    _: *const vk::DebugUtilsMessengerCallbackDataEXT<'_>,
+    to: *mut std::ffi::c_void,
+) -> vk::Bool32 {
+    unsafe { *to.cast::<u32>() += 1 };
+    vk::FALSE
+}
+
+/// Compiles a kernel on a new device, runs it and checks what it wrote.
+fn compile_and_run() {
+    let gpu = Gpu::new();
+    let text = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { o[id.x] = id.x * 3u; }";
+    let program = gpu.program(text, &[vk::DescriptorType::STORAGE_BUFFER], Default::default());
+    let (buffer, pool) = (gpu.buffer(128), gpu.descriptor_pool());
+    let set = gpu.set(pool, &program, &[&buffer]);
+    gpu.run(gpu.dispatch(program.pipeline, program.layout, set, 2));
+    assert!((0..).zip(buffer.read()).all(|(index, word)| word == index * 3));
+    talk(&gpu);
+    unsafe { gpu.device.destroy_descriptor_pool(pool, None) };
+    gpu.destroy_buffer(buffer);
+    gpu.destroy_program(program);
 }
 
 fn in_the_child(gpu: &Gpu, commands: vk::CommandBuffer, [done, open]: [vk::Fence; 2], timeline: vk::Semaphore) {

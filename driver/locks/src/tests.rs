@@ -79,3 +79,45 @@ fn no_notification_is_lost() {
     assert_eq!(*number.lock(), STEPS);
     assert!(waits.into_inner() > 0, "no thread waited");
 }
+
+#[test]
+fn a_value_is_computed_by_threads_that_do_not_wait_for_each_other() {
+    static VALUE: Computed<u32> = Computed::new();
+    assert_eq!(VALUE.get(), None);
+    // Another thread computes it meanwhile, and is not waited for.
+    let value = VALUE.get_or_compute(|| {
+        thread::spawn(|| assert_eq!(VALUE.get_or_compute(|| 1), &1)).join().unwrap();
+        2
+    });
+    assert_eq!((value, VALUE.get(), VALUE.set(3)), (&1, Some(&1), Err(&1)));
+}
+
+#[test]
+fn a_process_has_one_number_and_one_state() {
+    static STATE: PerProcess<Mutex<Vec<u32>>> = PerProcess::new(Mutex::default);
+    assert!(STATE.existing().is_none());
+    let all = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|at| scope.spawn(move || STATE.get().lock().push(at))).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        STATE.existing().unwrap().lock().len()
+    });
+    assert_eq!(all, 8);
+    let id = ProcessId::current();
+    assert!(id.is_current() && thread::spawn(move || id.is_current()).join().unwrap());
+}
+
+#[test]
+fn a_forked_process_takes_over_what_no_thread_was_changing() {
+    let (mutex, lock) = (Mutex::new(vec![1]), RwLock::new(vec![2]));
+    {
+        let (_held, _read) = (mutex.lock(), lock.read());
+        assert_eq!(*mutex.inherit().lock(), []);
+        assert_eq!(*lock.inherit().read(), [2], "a copy");
+    }
+    {
+        let _written = lock.write();
+        assert_eq!(*lock.inherit().read(), []);
+    }
+    assert_eq!((&*mutex.inherit().lock(), &*lock.inherit().read()), (&vec![1], &vec![2]));
+    assert!(mutex.lock().is_empty() && lock.read().is_empty(), "it is moved, so what is in it can be dropped");
+}

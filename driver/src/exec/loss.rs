@@ -9,6 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+use spelter_locks::ProcessId;
+
 use super::sync::{Mutex, Ordering};
 use crate::error::DeviceError;
 use crate::sync::{Wake, Watchers};
@@ -18,9 +20,10 @@ const FORKED: &str = "this process was forked from the one that made the device:
                          A forked process must create its own device";
 
 /// Whether and why a device is lost. A loss is final.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Loss {
-    fork: ForkCheck,
+    /// The process with the device's threads.
+    process: ProcessId,
     /// The flag that kernels poll. Written once, under the lock of `inner`.
     stop: AtomicU32,
     inner: Mutex<LossState>,
@@ -35,41 +38,16 @@ struct LossState {
     awaited: Watchers,
 }
 
-/// Detects a process that was forked from the one with the device's threads.
-#[cfg(not(loom))]
-#[derive(Debug)]
-struct ForkCheck(crate::memory::ForkDetector);
-
-#[cfg(not(loom))]
-impl Default for ForkCheck {
+impl Default for Loss {
     fn default() -> Self {
-        Self(crate::memory::ForkDetector::new())
-    }
-}
-
-#[cfg(not(loom))]
-impl ForkCheck {
-    fn is_forked(&self) -> bool {
-        self.0.is_forked()
-    }
-}
-
-/// Loom models have one process.
-#[cfg(loom)]
-#[derive(Debug, Default)]
-struct ForkCheck;
-
-#[cfg(loom)]
-impl ForkCheck {
-    fn is_forked(&self) -> bool {
-        false
+        Self { process: ProcessId::current(), stop: AtomicU32::default(), inner: Mutex::default() }
     }
 }
 
 impl Loss {
     /// Whether this process was forked from the one with the device's threads.
     pub(crate) fn is_forked(&self) -> bool {
-        self.fork.is_forked()
+        !self.process.is_current()
     }
 
     /// The error for a forked process. To be called before taking a lock or sleeping to wait for threads of the device.

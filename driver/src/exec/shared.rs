@@ -1,10 +1,11 @@
 //! State that all threads of one executor share.
 
 use std::cell::Cell;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use spelter_locks::Computed;
 use spelter_shaders::back::Scratch;
 use spelter_shaders::host::{Host, Printer};
 use spelter_shaders::schedule::Schedule;
@@ -37,8 +38,8 @@ pub(super) struct Slot {
 
 /// The clock of kernels: nanoseconds since the first call.
 fn nanoseconds() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    static START: Computed<Instant> = Computed::new();
+    START.get_or_compute(Instant::now).elapsed().as_nanos() as u64
 }
 
 thread_local! {

@@ -12,9 +12,9 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::io;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
-use spelter_locks::RwLock;
+use spelter_locks::{Computed, PerProcess, RwLock};
 
 use super::host_view::HostView;
 use crate::symbol;
@@ -79,9 +79,10 @@ unsafe extern "C" {
 type Handler = extern "C" fn(c_int, *mut Info, *mut Context);
 
 /// The program's actions for the two signals.
-static OTHERS: OnceLock<[Action; 2]> = OnceLock::new();
+static OTHERS: Computed<[Action; 2]> = Computed::new();
 
-static VIEWS: RwLock<Vec<Weak<HostView>>> = RwLock::new(Vec::new());
+/// A forked process has the views of its parent, and may access their pages.
+static VIEWS: PerProcess<RwLock<Vec<Weak<HostView>>>> = PerProcess::inheriting(RwLock::default, RwLock::inherit);
 
 /// Pages that the instruction of this thread has open: an instruction accesses two places of two pages at most.
 const MAX_OPEN: usize = 4;
@@ -93,7 +94,7 @@ thread_local! {
 
 /// Has accesses to closed pages of a view reported from now on.
 pub(super) fn watch(view: &Arc<HostView>) -> io::Result<()> {
-    let mut views = VIEWS.write();
+    let mut views = VIEWS.get().write();
     views.retain(|view| view.strong_count() > 0);
     if views.len() >= MAX_VIEWS {
         return Err(io::Error::other("too many devices"));
@@ -114,13 +115,15 @@ fn install(signal: c_int, handler: Handler) -> io::Result<Action> {
     // SAFETY: both structures have the library's layout, and the handler is a function that stays loaded: a driver with
     // such a device is pinned, since its findings are reported at the end of the process.
     match unsafe { sigaction(signal, &raw const new, &raw mut old) } {
+        // A process that was forked between this and `OTHERS.set` does it again.
+        0 if old.handler == new.handler => Ok(none),
         0 => Ok(old),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
 fn view_of(address: usize) -> Option<(Arc<HostView>, usize)> {
-    let views = VIEWS.read();
+    let views = VIEWS.get().read();
     views.iter().filter_map(Weak::upgrade).find_map(|view| view.offset(address).map(|offset| (view, offset)))
 }
 

@@ -4,13 +4,13 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use spelter_locks::Mutex;
+use spelter_locks::{Mutex, ProcessId};
 use spelter_shaders::free_ranges::FreeRanges;
 use spelter_shaders::guest::GuestSlice;
 
 use super::addresses::Addresses;
 use super::host_view::HostView;
-use super::reserve::{ForkDetector, Reservation};
+use super::reserve::Reservation;
 use crate::error::DeviceError;
 
 /// Allocations begin and end on multiples of this: whole pages on every system, and at least every alignment that
@@ -31,7 +31,7 @@ pub(crate) struct Heap {
     /// The address ranges that kernels may access.
     addresses: Arc<Addresses>,
     /// The process in which the lock's owners exist.
-    fork: ForkDetector,
+    process: ProcessId,
 }
 
 impl Heap {
@@ -51,7 +51,7 @@ impl Heap {
     fn of(reservation: Reservation, view: Option<Arc<HostView>>) -> Arc<Self> {
         let free = Mutex::new(FreeRanges::of(0..reservation.len() / GRANULE));
         let addresses = Arc::new(Addresses::new(reservation.slice()));
-        Arc::new(Self { reservation, view, free, addresses, fork: ForkDetector::new() })
+        Arc::new(Self { reservation, view, free, addresses, process: ProcessId::current() })
     }
 
     /// The host's mapping, with the address of the heap for commands.
@@ -189,7 +189,7 @@ impl Allocation {
 impl Drop for HeapRange {
     fn drop(&mut self) {
         // In a forked process, a thread that does not exist may hold the lock.
-        if self.heap.fork.is_forked() {
+        if !self.heap.process.is_current() {
             return;
         }
         // The pages first, then the range: the next allocation must find zeros.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 use foldhash::fast::FixedState;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
-use spelter_locks::Mutex;
+use spelter_locks::{Mutex, ProcessId};
 
 use super::fault;
 
@@ -71,8 +71,8 @@ pub(crate) struct HostView {
     /// The pages that are not open, by their number.
     closed: Mutex<HashMap<usize, Closed, FixedState>>,
     observer: Mutex<Option<Weak<dyn HostObserver>>>,
-    /// In a forked process nothing is observed.
-    process: u32,
+    /// In a forked process nothing is observed, and the locks may be held by threads that are not there.
+    process: ProcessId,
 }
 
 impl HostView {
@@ -80,7 +80,7 @@ impl HostView {
     pub(super) fn new(file: &File, skip: usize, len: usize) -> io::Result<Arc<Self>> {
         let map = MmapOptions::new().len(skip + len).map_raw(file)?;
         let (closed, observer) = Default::default();
-        let view = Arc::new(Self { map, skip, len, closed, observer, process: std::process::id() });
+        let view = Arc::new(Self { map, skip, len, closed, observer, process: ProcessId::current() });
         fault::watch(&view)?;
         Ok(view)
     }
@@ -124,13 +124,12 @@ impl HostView {
     /// An access to a closed page. Returns whether the page must be closed again after it; in the meantime it is open.
     pub(super) fn faulted(&self, offset: usize, writes: bool, instruction: usize) -> bool {
         let page = offset / PAGE;
+        if !self.process.is_current() {
+            self.protect(page, Closed::Open);
+            return false;
+        }
         let observer = self.observer.lock().as_ref().and_then(Weak::upgrade);
-        let wanted = match observer {
-            Some(observer) if std::process::id() == self.process => {
-                observer.accessed(offset as u64, writes, instruction)
-            }
-            _ => Closed::Open,
-        };
+        let wanted = observer.map_or(Closed::Open, |observer| observer.accessed(offset as u64, writes, instruction));
         let mut closed = self.closed.lock();
         match wanted {
             Closed::Open => _ = closed.remove(&page),

@@ -18,5 +18,4 @@ pub(crate) use fault::place_of;
 pub(crate) use heap::{Allocation, Heap, default_bytes};
 pub(crate) use host_view::{Closed, HostObserver, HostView};
 #[cfg(not(loom))]
-pub(crate) use reserve::ForkDetector;
 pub(crate) use reserve::Reservation;

@@ -1,13 +1,12 @@
-//! The driver's own mappings: the reserved address range of a heap, and a page by which a process detects that it was
-//! forked. A heap whose pages the host sees in a mapping of its own (`host_view.rs`) has them in an anonymous file.
+//! The driver's own mappings: the reserved address ranges of heaps. A heap whose pages the host sees in a mapping of
+//! its own (`host_view.rs`) has them in an anonymous file.
 //!
 //! # Safety
 //!
 //! Two obligations arise here. [`GuestSlice::new`] requires its range to be mapped, readable and writable while a copy
 //! of the slice is used: a [`Reservation`] maps its whole range for its whole life, and code that hands out slices
 //! keeps an `Arc` of it with them. Rust references must not point into the range: nothing here makes one. Advice that
-//! drops pages changes what racing reads see (stale bytes or zeros) and keeps the range mapped. Advice on what a forked
-//! process finds changes nothing in this one.
+//! drops pages changes what racing reads see (stale bytes or zeros) and keeps the range mapped.
 
 #[cfg(target_os = "linux")]
 use std::ffi::{c_char, c_int, c_uint};
@@ -17,7 +16,7 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use memmap2::{MmapMut, MmapOptions, MmapRaw};
+use memmap2::{MmapOptions, MmapRaw};
 use spelter_shaders::guest::GuestSlice;
 
 use super::host_view::HostView;
@@ -127,43 +126,4 @@ fn anonymous_file() -> io::Result<File> {
 #[cfg(not(target_os = "linux"))]
 fn anonymous_file() -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Detects forks: in a process that was forked from the one that created it, the page is empty.
-#[derive(Debug)]
-pub(crate) struct ForkDetector {
-    /// `None` if the system cannot empty pages in forked processes.
-    page: Option<MmapMut>,
-    process: u32,
-}
-
-impl ForkDetector {
-    /// A detector for the calling process.
-    pub(crate) fn new() -> Self {
-        Self { page: emptied_by_forks(), process: std::process::id() }
-    }
-
-    /// Whether the calling process is not the one that created the detector. One load if the system empties pages, else
-    /// a system call.
-    pub(crate) fn is_forked(&self) -> bool {
-        match &self.page {
-            Some(page) => page.first() != Some(&1),
-            None => std::process::id() != self.process,
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn emptied_by_forks() -> Option<MmapMut> {
-    let mut page = MmapMut::map_anon(1).ok()?;
-    let advice = rustix::mm::Advice::LinuxWipeOnFork;
-    // SAFETY: the range is the whole mapping, and its contents in this process do not change.
-    unsafe { rustix::mm::madvise(page.as_mut_ptr().cast(), page.len(), advice) }.ok()?;
-    page[0] = 1;
-    Some(page)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn emptied_by_forks() -> Option<MmapMut> {
-    None
 }

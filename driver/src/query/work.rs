@@ -97,6 +97,6 @@ pub(crate) fn now() -> u64 {
 /// Nanoseconds since the first call.
 #[cfg(not(unix))]
 pub(crate) fn now() -> u64 {
-    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
+    static START: spelter_locks::Computed<std::time::Instant> = spelter_locks::Computed::new();
+    START.get_or_compute(std::time::Instant::now).elapsed().as_nanos() as u64
 }

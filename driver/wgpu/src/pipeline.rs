@@ -1,9 +1,9 @@
 //! Compute pipelines and their caches.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use spelter_driver::{Device, SealKey, StoredKernels};
-use spelter_locks::Mutex;
+use spelter_locks::{Computed, Mutex, PerProcess};
 use wgpu_hal::{ComputePipelineDescriptor, PipelineError};
 
 use crate::binding::PipelineLayout;
@@ -56,7 +56,7 @@ impl PipelineCache {
 
 /// Code of this process's kernels, for its other devices: a program of tests opens a device for each of its tests, and
 /// wgpu creates two pipelines of its own with each.
-static KERNELS: OnceLock<Mutex<StoredKernels>> = OnceLock::new();
+static KERNELS: PerProcess<Mutex<StoredKernels>> = PerProcess::inheriting(Mutex::default, Mutex::inherit);
 
 /// Number of kernels that are kept for other devices, at most.
 const MAX_KEPT: usize = 256;
@@ -68,7 +68,7 @@ fn compiled(
     layout: &spelter_driver::PipelineLayout,
     cache: Option<&PipelineCache>,
 ) -> Result<spelter_driver::ComputePipeline, spelter_driver::Error> {
-    let kept = KERNELS.get_or_init(Mutex::default);
+    let kept = KERNELS.get();
     // A copy: no lock is held while code is compiled.
     let mut stored = kept.lock().clone();
     if let Some(cache) = cache {
@@ -91,16 +91,16 @@ fn compiled(
 /// Identifies the data that this process can use: the end of the seal of an empty cache, which depends on the build and
 /// on the user's key.
 pub(crate) fn validation_key() -> Option<[u8; 16]> {
-    static VALIDATION: OnceLock<Option<[u8; 16]>> = OnceLock::new();
+    static VALIDATION: Computed<Option<[u8; 16]>> = Computed::new();
     let end = || StoredKernels::default().seal(key()?, MAX_DATA)?.last_chunk::<16>().copied();
-    *VALIDATION.get_or_init(end)
+    *VALIDATION.get_or_compute(end)
 }
 
 /// The user's key for stored code (ADR 10).
 #[cfg(unix)]
 fn key() -> Option<&'static SealKey> {
-    static KEY: OnceLock<Option<SealKey>> = OnceLock::new();
-    KEY.get_or_init(|| SealKey::of_user(|name| std::env::var_os(name).filter(|value| !value.is_empty()))).as_ref()
+    static KEY: Computed<Option<SealKey>> = Computed::new();
+    KEY.get_or_compute(|| SealKey::of_user(|name| std::env::var_os(name).filter(|value| !value.is_empty()))).as_ref()
 }
 
 /// Elsewhere there is no place for a key.

@@ -4,6 +4,7 @@
 //! even; NaN becomes 0 if the format has no NaN.
 
 use half::f16;
+use spelter_locks::Computed;
 
 use super::format::{ChannelBits, Class, Description, Format, Numeric};
 use crate::guest::GuestSlice;
@@ -90,7 +91,7 @@ fn decode_channel(numeric: Numeric, part: ChannelBits, code: u32) -> u32 {
         Numeric::Uint => code,
         Numeric::Sint => signed().cast_unsigned(),
         Numeric::Srgb if part.channel == 3 => (code as f32 / most(part.bits)).to_bits(),
-        Numeric::Srgb => SRGB[code as usize & 0xff].to_bits(),
+        Numeric::Srgb => srgb()[code as usize & 0xff].to_bits(),
         Numeric::Sfloat if part.bits == 16 => f16::from_bits(code as u16).to_f32().to_bits(),
         Numeric::Sfloat => code,
         Numeric::Ufloat => ufloat(code, part.bits - 5).to_bits(),
@@ -180,13 +181,16 @@ fn shared_exponent(values: [f32; 3]) -> u32 {
 }
 
 /// The sRGB decoding of every code, correctly rounded.
-static SRGB: std::sync::LazyLock<[f32; 256]> = std::sync::LazyLock::new(|| {
-    std::array::from_fn(|code| {
-        let value = code as f64 / 255.0;
-        let linear = if value <= 0.04045 { value / 12.92 } else { libm::pow((value + 0.055) / 1.055, 2.4) };
-        linear as f32
+fn srgb() -> &'static [f32; 256] {
+    static DECODED: Computed<[f32; 256]> = Computed::new();
+    DECODED.get_or_compute(|| {
+        std::array::from_fn(|code| {
+            let value = code as f64 / 255.0;
+            let linear = if value <= 0.04045 { value / 12.92 } else { libm::pow((value + 0.055) / 1.055, 2.4) };
+            linear as f32
+        })
     })
-});
+}
 
 fn srgb_code(value: f32) -> u32 {
     let value = f64::from(value.clamp(0.0, 1.0));

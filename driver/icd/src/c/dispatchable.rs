@@ -10,7 +10,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk::Handle;
-use spelter_locks::Mutex;
+use spelter_locks::{Mutex, PerProcess};
 
 /// The first word that the loader expects (`ICD_LOADER_MAGIC`).
 const LOADER_MAGIC: usize = 0x01CD_C0DE;
@@ -35,13 +35,16 @@ struct Block {
 unsafe impl Sync for Block {}
 
 /// Spare blocks, oldest first. The list is linked through the blocks, so that destroying an object allocates nothing.
+/// The lock of a block's link is taken under that of the list only.
+#[derive(Default)]
 struct Spare {
     first: Option<&'static Block>,
     last: Option<&'static Block>,
     len: usize,
 }
 
-static SPARE: Mutex<Spare> = Mutex::new(Spare { first: None, last: None, len: 0 });
+/// A forked process has the blocks of its parent, unless a thread was using the list at the fork.
+static SPARE: PerProcess<Mutex<Spare>> = PerProcess::inheriting(Mutex::default, Mutex::inherit);
 
 impl Spare {
     fn push(&mut self, block: &'static Block) {
@@ -65,7 +68,7 @@ impl Spare {
 
 /// A handle for the object with that key.
 pub(crate) fn make<H: Handle>(key: u64) -> H {
-    let mut spare = SPARE.lock();
+    let mut spare = SPARE.get().lock();
     let reused = if spare.len > WAITING { spare.pop() } else { None };
     drop(spare);
     let block: &'static Block = match reused {
@@ -94,7 +97,7 @@ pub(crate) fn retire<H: Handle>(handle: H) {
     if let Some(block) = block(handle)
         && block.key.swap(0, Ordering::AcqRel) != 0
     {
-        SPARE.lock().push(block);
+        SPARE.get().lock().push(block);
     }
 }
 

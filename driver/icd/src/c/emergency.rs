@@ -11,7 +11,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::MmapMut;
-use spelter_locks::Mutex;
+use spelter_locks::{Mutex, PerProcess};
 
 /// Bytes set aside: enough for the rest of one call, on every worker.
 const RESERVE: usize = 8 << 20;
@@ -26,12 +26,12 @@ struct WithReserve;
 static ALLOCATOR: WithReserve = WithReserve;
 
 /// The reserve: mapped from the system, since memory that is returned to an allocator may stay in the arena of one
-/// thread.
+/// thread. Only [`replenish`] makes one, since that allocates. A forked process makes its own with its first instance.
 ///
 /// The lock is the standard library's, which does not allocate. An allocation may wait for it without deadlock: the
 /// thread that holds it makes one system call, which maps or unmaps memory, and neither allocates nor takes another
 /// lock.
-static SET_ASIDE: Mutex<Option<MmapMut>> = Mutex::new(None);
+static SET_ASIDE: PerProcess<Mutex<Option<MmapMut>>> = PerProcess::new(Mutex::default);
 
 /// Whether `SET_ASIDE` is filled: a hint that avoids the lock, so all accesses are relaxed.
 static IS_SET_ASIDE: AtomicBool = AtomicBool::new(false);
@@ -43,10 +43,7 @@ pub(crate) fn is_set_aside() -> bool {
 
 /// Fills the reserve if it is empty. Returns false if the system refuses.
 pub(crate) fn replenish() -> bool {
-    if is_set_aside() {
-        return true;
-    }
-    let mut reserve = SET_ASIDE.lock();
+    let mut reserve = SET_ASIDE.get().lock();
     if reserve.is_none() {
         *reserve = MmapMut::map_anon(RESERVE).ok();
     }
@@ -57,8 +54,8 @@ pub(crate) fn replenish() -> bool {
 /// Returns the reserve to the system. If another thread is returning it, waits until that is done: an allocation that
 /// is retried earlier fails again.
 fn release() {
-    let mut reserve = SET_ASIDE.lock();
-    drop(reserve.take());
+    let mut reserve = SET_ASIDE.existing().map(Mutex::lock);
+    drop(reserve.as_mut().and_then(|reserve| reserve.take()));
     IS_SET_ASIDE.store(false, Ordering::Relaxed);
 }
 
@@ -108,7 +105,7 @@ mod tests {
     #[test]
     fn an_allocation_is_retried_after_another_thread_released_the_reserve() {
         static IS_BACK: AtomicBool = AtomicBool::new(false);
-        let reserve = SET_ASIDE.lock();
+        let reserve = SET_ASIDE.get().lock();
         let (refused, is_refused) = mpsc::channel();
         let other = thread::spawn(move || {
             let allocate = || {

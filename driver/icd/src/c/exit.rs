@@ -7,9 +7,9 @@
 //! So the library is pinned first, and the handler runs at the end of the process only.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::OnceLock;
 
 use spelter_driver::symbol;
+use spelter_locks::Computed;
 
 unsafe extern "C" {
     fn atexit(handler: extern "C" fn()) -> c_int;
@@ -21,7 +21,7 @@ unsafe extern "C" {
 /// `RTLD_LAZY`, `RTLD_NOLOAD` and `RTLD_NODELETE` of `<dlfcn.h>`.
 const PIN: c_int = 0x1 | 0x4 | 0x1000;
 
-static HANDLER: OnceLock<fn()> = OnceLock::new();
+static HANDLER: Computed<fn()> = Computed::new();
 
 extern "C" fn at_end() {
     if let Some(handler) = HANDLER.get() {

@@ -79,7 +79,7 @@ impl DeviceFindings {
         if !is_on() {
             return None;
         }
-        let process = Process::current_or_new()?;
+        let process = Process::current_or_new();
         ANY.store(true, Ordering::Relaxed);
         let (results, queues, submissions) = Default::default();
         Some(Arc::new(Self { process, owner, results, queues, submissions, open: AtomicI64::new(0) }))

@@ -1,7 +1,7 @@
 //! The findings of a process: each is reported once, and again only if it was confirmed since.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -9,30 +9,28 @@ use ash::vk;
 use serde_json::{Value as Json, json};
 use spelter_driver::check::report::{self, fingerprint};
 use spelter_driver::check::{CheckStats, Finding, FindingIdentity, Severity};
-use spelter_locks::Mutex;
+use spelter_locks::{Mutex, PerProcess, ProcessId};
 
 use super::device::{DeviceFindings, SubmissionPart};
 use super::lines::{self, Lines};
 use crate::c::callback::{Label, Message};
 use crate::c::exit;
 use crate::current_call::Owner;
-use crate::message::{self, print_line};
+use crate::message::{self, print_line, print_text};
 use crate::options::{CheckSettings, EXIT_STATUS, Options};
-
-/// Processes, each forked from the one before it and with a device of its own: one deeper is not checked.
-const MAX_FORKS: usize = 8;
 
 /// How long the end of a process waits for submissions that have not run, and for a thread that is writing a report. A
 /// submission may wait for something that never comes.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// The state of the process and of those that it was forked from. A forked process has copies of the states of the
-/// others, whose locks threads may hold that it does not have; so it never touches them, and has a state of its own.
-static PROCESSES: [OnceLock<Process>; MAX_FORKS] = [const { OnceLock::new() }; MAX_FORKS];
+/// The state of the process. It begins by opening a file, which two threads must not do.
+static PROCESS: PerProcess<OnceLock<Process>> = PerProcess::new(OnceLock::new);
 
 /// What was found in one process.
 #[derive(Debug)]
 pub(super) struct Process {
+    id: ProcessId,
+    /// The system's number of it.
     number: u32,
     settings: &'static CheckSettings,
     state: Mutex<State>,
@@ -84,23 +82,22 @@ impl Process {
         let program = std::env::args_os().next().map(|name| name.to_string_lossy().into_owned());
         state.write(settings, &json!({ "started": { "process": number, "program": program } }));
         exit::on_exit(at_exit);
-        Self { number, settings, state: Mutex::new(state) }
+        Self { id: ProcessId::current(), number, settings, state: Mutex::new(state) }
     }
 
     /// This process's state, if it has had a checked device. It takes no lock.
     pub(super) fn current() -> Option<&'static Self> {
-        PROCESSES.iter().filter_map(OnceLock::get).find(|process| process.is_current())
+        PROCESS.existing().and_then(OnceLock::get)
     }
 
-    /// This process's state, which the first device creates; `None` if there are too many.
-    pub(super) fn current_or_new() -> Option<&'static Self> {
-        let new = || Self::new(&Options::get().check);
-        PROCESSES.iter().map(|place| place.get_or_init(new)).find(|process| process.is_current())
+    /// This process's state, which the first device creates.
+    pub(super) fn current_or_new() -> &'static Self {
+        PROCESS.get().get_or_init(|| Self::new(&Options::get().check))
     }
 
     /// Whether this is not the copy of a parent's state.
     pub(super) fn is_current(&self) -> bool {
-        self.number == std::process::id()
+        self.id.is_current()
     }
 
     /// A device was created.
@@ -248,8 +245,7 @@ impl State {
         let stderr = std::io::stderr();
         let colored = stderr.is_terminal() && crate::environment::variable("NO_COLOR").is_none();
         let colored = colored.then(|| report::text(finding, &notes(place), true));
-        // One write, so that reports of several threads and processes do not mix. Errors are ignored: it may be closed.
-        let _ = stderr.lock().write_all(colored.as_deref().unwrap_or(text).as_bytes());
+        print_text(colored.as_deref().unwrap_or(text));
     }
 
     /// Number of findings of this severity.

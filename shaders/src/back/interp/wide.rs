@@ -4,14 +4,14 @@
 //! Guest memory is accessed as 32-bit words only (ADR 2), so 32-bit accesses of other threads can observe a 64-bit
 //! atomic between its two words.
 
-use std::sync::Mutex;
+use spelter_locks::{Mutex, PerProcess};
 
 use super::code::{AtomicStep, Step};
 use super::env::Env;
 use crate::ir::AtomicOp;
 
 /// Held while an atomic accesses its two words.
-static WORD_PAIR_LOCK: Mutex<()> = Mutex::new(());
+static WORD_PAIR_LOCK: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 
 /// Atomic number `extra` on the buffer operand 0 at operand 1; value in operands 2 and 4, comparator in 3 and 5.
 pub(super) fn on_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
@@ -22,7 +22,7 @@ pub(super) fn on_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let words = (buffer.atomic_u32(at), buffer.atomic_u32(at + 4));
     let old = match words {
         (Some(low), Some(high)) => {
-            let guard = WORD_PAIR_LOCK.lock();
+            let guard = WORD_PAIR_LOCK.get().lock();
             let order = std::sync::atomic::Ordering::SeqCst;
             let old = u64::from(low.load(order)) | u64::from(high.load(order)) << 32;
             let new = modified(what, old, value, comparator);

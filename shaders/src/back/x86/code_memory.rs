@@ -16,16 +16,22 @@
 //!   arena makes only free pages writable;
 //! - a mapping is unmapped with its last `Arc`, and every [`CodeMemory`] holds one.
 //!
+//! Forks: a forked process has copies of its parent's mappings, at the same addresses and with the same permissions, so
+//! code of the parent can still be called there. It has an arena of its own ([`ARENA`]) with mappings of its own, and
+//! never takes a page of the parent's, nor gives one back: the copy of the parent's arena may be locked by a thread
+//! that is not there, and has pages that such a thread was filling. So these mappings stay until the process ends.
+//!
 //! Stale instructions: a processor may have fetched old code from reused pages. They lose the execute permission before
 //! they are written, and the system sends a TLB shootdown to every processor that runs a thread of the process, so none
 //! continues with prefetched instructions.
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
+use spelter_locks::{Mutex, PerProcess, ProcessId};
 
 use crate::free_ranges::FreeRanges;
 
@@ -48,7 +54,7 @@ pub struct CodeUsage {
 
 /// The current memory usage of the process for machine code.
 pub fn code_usage() -> CodeUsage {
-    ARENA.usage()
+    ARENA.get().usage()
 }
 
 /// The code of one kernel.
@@ -63,7 +69,7 @@ pub(super) struct CodeMemory {
 impl CodeMemory {
     /// Allocates pages, fills them and makes them executable.
     pub(super) fn new(bytes: &[u8]) -> io::Result<Self> {
-        Self::new_in(&ARENA, bytes)
+        Self::new_in(ARENA.get(), bytes)
     }
 
     fn new_in(arena: &'static Arena, bytes: &[u8]) -> io::Result<Self> {
@@ -84,9 +90,12 @@ impl CodeMemory {
 
 impl Drop for CodeMemory {
     fn drop(&mut self) {
-        let emptied = self.arena.put_back(&self.mapping, self.pages.clone());
-        // Unmapped after the arena's lock is released.
-        drop(emptied);
+        // Not the copy of a parent's arena, whose mappings stay.
+        if self.arena.process.is_current() {
+            let emptied = self.arena.put_back(&self.mapping, self.pages.clone());
+            // Unmapped after the arena's lock is released.
+            drop(emptied);
+        }
     }
 }
 
@@ -122,10 +131,12 @@ impl Mapping {
 /// All mappings of the process.
 #[derive(Debug)]
 struct Arena {
+    /// Where the threads are that may hold the lock.
+    process: ProcessId,
     rooms: Mutex<Vec<Room>>,
 }
 
-static ARENA: Arena = Arena { rooms: Mutex::new(Vec::new()) };
+static ARENA: PerProcess<Arena> = PerProcess::new(Arena::new);
 
 /// A mapping with its free lists.
 #[derive(Debug)]
@@ -140,12 +151,12 @@ struct Room {
 }
 
 impl Arena {
-    fn lock(&self) -> MutexGuard<'_, Vec<Room>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new() -> Self {
+        Self { process: ProcessId::current(), rooms: Mutex::new(Vec::new()) }
     }
 
     fn take(&self, count: usize) -> io::Result<(Arc<Mapping>, Range<usize>)> {
-        let mut rooms = self.lock();
+        let mut rooms = self.rooms.lock();
         let has_open = |room: &Room| room.open.len() >= count;
         let has_free = |room: &Room| room.free.first(count).is_some();
         let place = if let Some(place) = rooms.iter().position(has_open) {
@@ -162,7 +173,7 @@ impl Arena {
 
     /// Returns pages. An empty mapping is removed and returned for unmapping, unless it is the only empty one.
     fn put_back(&self, mapping: &Arc<Mapping>, pages: Range<usize>) -> Option<Room> {
-        let mut rooms = self.lock();
+        let mut rooms = self.rooms.lock();
         let place = rooms.iter().position(|room| Arc::ptr_eq(&room.mapping, mapping))?;
         rooms[place].put_back(pages);
         let spare = rooms[place].pages == REGION_PAGES && rooms.iter().filter(|room| room.kernels == 0).count() == 1;
@@ -170,7 +181,7 @@ impl Arena {
     }
 
     fn usage(&self) -> CodeUsage {
-        let rooms = self.lock();
+        let rooms = self.rooms.lock();
         CodeUsage {
             kernels: rooms.iter().map(|room| room.kernels).sum(),
             used: rooms.iter().map(|room| (room.pages - room.open.len() - room.free.total()) * PAGE).sum(),
@@ -216,7 +227,7 @@ mod tests {
     use super::*;
 
     fn arena() -> &'static Arena {
-        Box::leak(Box::new(Arena { rooms: Mutex::new(Vec::new()) }))
+        Box::leak(Box::new(Arena::new()))
     }
 
     #[test]
@@ -228,7 +239,7 @@ mod tests {
             kernels.iter().map(|(_, bytes)| CodeMemory::new_in(arena, bytes).expect("memory")).collect();
         let full = arena.usage();
         assert_eq!(full.kernels, alive.len());
-        assert!(full.mapped - full.used < 2 * PAGE * arena.lock().len(), "{full:?}");
+        assert!(full.mapped - full.used < 2 * PAGE * arena.rooms.lock().len(), "{full:?}");
         // Every second kernel is dropped and replaced, in both parities.
         for round in 0..4 {
             let mut number = 0;

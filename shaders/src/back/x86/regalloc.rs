@@ -1,12 +1,12 @@
 //! Register allocation with `regalloc2`: the machine's registers, the choice of the algorithm, the reused tables.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 
 use regalloc2::{
     Algorithm, Ctx, Function as _, Inst, MachineEnv, OperandKind, Output, PReg, PRegSet, RegClass, RegallocOptions,
     VReg,
 };
+use spelter_locks::Computed;
 
 use super::vcode::VCode;
 use super::{CompileError, Isa, Registers};
@@ -31,8 +31,8 @@ pub(super) fn not_saved(isa: Isa) -> PRegSet {
 }
 
 fn machine(isa: Isa) -> &'static MachineEnv {
-    static ENVS: [OnceLock<MachineEnv>; Isa::ALL.len()] = [const { OnceLock::new() }; Isa::ALL.len()];
-    ENVS[isa as usize].get_or_init(|| MachineEnv {
+    static ENVS: [Computed<MachineEnv>; Isa::ALL.len()] = [const { Computed::new() }; Isa::ALL.len()];
+    ENVS[isa as usize].get_or_compute(|| MachineEnv {
         preferred_regs_by_class: [
             set(RegClass::Int, FREE),
             set(RegClass::Float, 0..isa.vector_registers()),
