@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Puts the driver of a release into a job of GitHub Actions: the step of action.yml.
+# Puts the driver and the program of a release into a job of GitHub Actions: the step of action.yml.
 # Needs bash, curl, tar and sha256sum. Reads SPELTER_RELEASE (the address of a release's files), SPELTER_VERSION and
-# SPELTER_GRAPHICS, besides the runner's RUNNER_TEMP and GITHUB_ENV.
+# SPELTER_GRAPHICS, besides the runner's RUNNER_TEMP, GITHUB_ENV and GITHUB_PATH.
 set -euo pipefail
 
 folder="$RUNNER_TEMP/spelter-$SPELTER_VERSION"
-archive="spelter-driver-$SPELTER_VERSION-x86_64-linux.tar.xz"
+archives=("spelter-driver-$SPELTER_VERSION-x86_64-linux.tar.xz" "spelter-$SPELTER_VERSION-x86_64-linux.tar.xz")
 
 if [ "$(uname -sm)" != "Linux x86_64" ]; then
     echo "error: Spelter's releases are for Linux on x86-64, and this runner is $(uname -sm)" >&2
@@ -14,10 +14,14 @@ fi
 
 mkdir -p "$folder"
 cd "$folder"
-curl --fail --silent --show-error --location --retry 5 --remote-name-all "$SPELTER_RELEASE"/{"$archive",SHA256SUMS}
-# The line of this archive only; none is an error.
-grep " $archive\$" SHA256SUMS | sha256sum --check --strict --quiet
-tar --extract --file "$archive" --strip-components=1
+for archive in "${archives[@]}"; do
+    curl --fail --silent --show-error --location --retry 5 --remote-name-all "$SPELTER_RELEASE"/{"$archive",SHA256SUMS}
+    # The line of this archive only; none is an error.
+    grep " $archive\$" SHA256SUMS | sha256sum --check --strict --quiet
+    tar --extract --file "$archive" --strip-components=1
+done
+# The program finds the driver in the folder above its own.
+printf '%s\n' "$folder/bin" >>"$GITHUB_PATH"
 
 set_variable() { printf '%s=%s\n' "$1" "$2" >>"$GITHUB_ENV"; }
 

@@ -38,7 +38,6 @@ mod context;
 mod context_state;
 mod descriptors;
 mod dispatch;
-mod environment;
 mod error;
 mod events;
 mod fence;

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use spelter_driver::check::ByEnvironment;
 use spelter_driver::profile::Profile;
 use spelter_driver::{Device, Queue};
 use spelter_locks::Mutex;
 
 use crate::batch::{Clock, ContextQueue, TimelinePoint};
-use crate::environment;
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::holds::Holds;
@@ -66,14 +66,14 @@ pub(crate) struct Share {
     next_queue: AtomicUsize,
     /// Mappings that forbid commands on their resource.
     mappings: AtomicUsize,
-    /// Whether findings of checked mode are errors of the process.
-    denied: bool,
+    /// Set if the environment turned checked mode on: then errors that it finds are a panic at the end.
+    checked: Option<ByEnvironment>,
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        if self.denied {
-            environment::deny(&self.device);
+        if let Some(by_environment) = &self.checked {
+            by_environment.deny(&self.device);
         }
     }
 }
@@ -83,7 +83,7 @@ impl Share {
         device: Device,
         poison: bool,
         (trace, profile): (Option<Arc<Trace>>, Option<Arc<Profile>>),
-        denied: bool,
+        checked: Option<ByEnvironment>,
     ) -> Arc<Self> {
         Arc::new(Self {
             queues: device.queues(),
@@ -99,7 +99,7 @@ impl Share {
             next: AtomicU64::new(1),
             next_queue: AtomicUsize::new(0),
             mappings: AtomicUsize::new(0),
-            denied,
+            checked,
             device,
         })
     }

@@ -14,6 +14,7 @@ mod commands;
 mod confirm;
 mod deadline;
 mod dispatch;
+mod environment;
 mod explanation;
 mod finding;
 mod further;
@@ -44,6 +45,7 @@ pub use checker::CheckStats;
 pub(crate) use checker::Checker;
 pub(crate) use code::CheckedCode;
 pub use confirm::{Candidate, Confirmed, Filter, Verdict, confirm, verdict};
+pub use environment::ByEnvironment;
 pub use finding::{
     Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, Hazard, Repair,
     ResourceKind, Rule, Severity,

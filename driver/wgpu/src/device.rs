@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use spelter_driver::check::ByEnvironment;
 use spelter_driver::vk::QueryType;
 use spelter_driver::{Error, Semaphore, SemaphoreSubmit, SubmitInfo};
 use wgpu_types::BufferUses;
@@ -15,6 +16,17 @@ use crate::recorder::QuerySet;
 pub struct Device {
     pub(crate) raw: spelter_driver::Device,
     pub(crate) memory: MemoryPool,
+    /// Set if the environment turned checked mode on.
+    checked: Option<ByEnvironment>,
+}
+
+impl Drop for Device {
+    /// Panics if checked mode, by the environment, found an error.
+    fn drop(&mut self) {
+        if let Some(by_environment) = &self.checked {
+            by_environment.deny(&self.raw);
+        }
+    }
 }
 
 /// The queue of a device.
@@ -28,10 +40,27 @@ pub struct Queue {
 pub struct Fence(pub(crate) Semaphore);
 
 impl Device {
-    pub(crate) fn open(options: spelter_driver::DeviceOptions) -> Result<(Self, Queue), Error> {
+    /// A device, checked if the environment says so and may.
+    pub(crate) fn open(
+        mut options: spelter_driver::DeviceOptions,
+        may_be_checked: bool,
+    ) -> Result<(Self, Queue), Error> {
+        let checked = match may_be_checked {
+            true => ByEnvironment::turn_on(&mut options).map_err(Error::Options)?,
+            false => None,
+        };
         let raw = spelter_driver::Device::new(options)?;
         let queue = Queue { raw: raw.queue() };
-        Ok((Self { raw, memory: MemoryPool::default() }, queue))
+        Ok((Self { raw, memory: MemoryPool::default(), checked }, queue))
+    }
+
+    /// Waits until the fence has the value, or for the timeout; whether it has it. What checked mode found is printed.
+    pub(crate) fn wait(&self, fence: &Fence, value: u64, timeout: Option<Duration>) -> Result<bool, Error> {
+        let ended = fence.wait(value, timeout);
+        if let Some(by_environment) = &self.checked {
+            by_environment.print(&self.raw);
+        }
+        ended
     }
 
     pub(crate) fn buffer(&self, size: u64, uses: BufferUses) -> Result<Buffer, Error> {
@@ -49,7 +78,7 @@ impl Device {
 
 impl Fence {
     /// Whether it reached the value before the timeout. The thread helps with the work meanwhile.
-    pub(crate) fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<bool, Error> {
+    fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<bool, Error> {
         Semaphore::wait_all(&[(&self.0, value)], timeout)
     }
 }

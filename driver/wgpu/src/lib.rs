@@ -20,7 +20,7 @@
 //! [`Options`] makes smaller devices. wgpu's own validation is in front of every call. What draws is refused: textures
 //! cannot be attachments, render pipelines and surfaces cannot be created.
 //!
-//! wgpu's types are in this crate's API, so its version is that of wgpu: 30.
+//! wgpu's types are in this crate's API, so it fits one version of wgpu: 30.
 
 mod binding;
 mod buffer;

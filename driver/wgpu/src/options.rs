@@ -3,9 +3,11 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use log::Level;
 use spelter_driver::{DeviceOptions, MAX_WORKERS};
 use wgpu_types::{AdapterInfo, Backend, DeviceType, Features, Limits};
 
+use crate::error::tell;
 use crate::{capabilities, open};
 
 /// Worker threads of a device by default, at most: a test program opens a device for each of its tests.
@@ -29,6 +31,8 @@ pub struct Options {
     limits: Limits,
     device_type: DeviceType,
     backend: Backend,
+    /// Whether `SPELTER_CHECK` turns checked mode on.
+    may_be_checked: bool,
 }
 
 impl Default for Options {
@@ -54,14 +58,20 @@ impl Options {
             limits: capabilities::limits(),
             device_type: DeviceType::Cpu,
             backend: Backend::Vulkan,
+            may_be_checked: false,
         }
     }
 
     /// The defaults, changed by the environment: `SPELTER_WORKERS` (threads), `SPELTER_BACKEND` (`avx512`, `avx2` or
     /// `interpreter`), `SPELTER_TIME_LIMIT` (seconds), `SPELTER_SCHEDULE` (`ascending`, `reverse` or `random:SEED`).
     /// A value that is not understood is logged, and counts as not set.
+    ///
+    /// `SPELTER_CHECK` (`1`, or a profile: `common`, `spec`, `strict`) turns checked mode on, unless the options have
+    /// it. What is found is printed when the program waits, and when the device is dropped; an error is a panic of the
+    /// thread that drops the device.
     pub fn from_env() -> Self {
-        Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        let options = Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+        Self { may_be_checked: true, ..options }
     }
 
     fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
@@ -149,6 +159,10 @@ impl Options {
         self.device.clone()
     }
 
+    pub(crate) fn may_be_checked(&self) -> bool {
+        self.may_be_checked
+    }
+
     pub(crate) fn claims(&self) -> (Features, Limits) {
         (self.features, self.limits.clone())
     }
@@ -163,7 +177,7 @@ fn set<T>(variable: &impl Fn(&str) -> Option<String>, name: &str, option: &mut T
     let Some(text) = variable(name) else { return };
     match parse(&text) {
         Some(value) => *option = value,
-        None => log::warn!("spelter: {name}={text} is not understood and counts as not set"),
+        None => tell(Level::Warn, format_args!("{name}={text} is not understood and counts as not set")),
     }
 }
 

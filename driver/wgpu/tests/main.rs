@@ -1,6 +1,8 @@
 //! Tests of the adapter through wgpu, in one program. `devices` counts what its process has, so it is alone.
 
 mod common;
+mod documented;
+mod environment;
 mod features;
 mod first;
 mod lavapipe;

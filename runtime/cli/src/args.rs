@@ -284,9 +284,9 @@ pub(crate) struct TestArgs {
     /// Scripts, and folders in which to look for .amber files.
     #[arg(value_name = "FILE|DIR", required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// Run only part I of N equal parts of the scripts.
-    #[arg(long, value_name = "I/N", default_value = "1/1", allow_hyphen_values = true)]
-    pub(crate) shard: Shard,
+    /// The job array: a job is a script.
+    #[command(flatten)]
+    pub(crate) array: JobArgs,
     /// Do not list scripts that pass.
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -29,6 +29,9 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
 
 /// Checks that the folder of an output file exists, so that an error is reported before a long run.
 pub(crate) fn check_target(path: &Path) -> Result<(), Failure> {
+    if is_stdin(path) {
+        return Err(Failure::new("`-` is no file to write to: /dev/stdout is standard output".to_owned()));
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) {
         return Err(Failure::file(path, "its folder does not exist"));

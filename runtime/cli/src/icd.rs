@@ -1,7 +1,7 @@
 //! `spelter icd`, `spelter exec` and the program of `spelter check`: let Vulkan programs find this driver.
 //!
 //! The Vulkan loader reads manifests: small JSON files with the path of a driver. `icd` installs one where the loader
-//! searches; `exec` writes one for a single program and sets environment variables so that the loader uses only that.
+//! searches; `exec` has one for its programs and sets environment variables so that the loader uses only that.
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
@@ -9,17 +9,13 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use serde_json::json;
-
 use crate::args::{ExecArgs, IcdArgs, IcdCommand, InstallScope};
+use crate::driver_files::{DriverFiles, MANIFEST, manifest};
 use crate::environment::variable;
 use crate::failure::Failure;
-use crate::library::{self, InPlaceOfLoader};
+use crate::library;
 use crate::output::{self, Output};
 use crate::profile_folder::ProfileFolder;
-
-/// The manifest's name among those of other drivers.
-const NAME: &str = "spelter_icd.json";
 
 /// The version of the conformance tests that `exec --graphics` claims, so that wgpu does not hide the device.
 const CLAIMED: &str = "1.3.0.0";
@@ -30,21 +26,21 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
         IcdCommand::Manifest => output.line(manifest(&library::path()?)),
         IcdCommand::Unpack { folder } => {
             let [driver, in_place_of_loader] = library::unpack(folder)?;
-            let path = folder.join(NAME);
+            let path = folder.join(MANIFEST);
             // Relative to the manifest, so that the folder may be moved.
             let manifest = manifest(&Path::new(".").join(library::name()));
             std::fs::write(&path, manifest + "\n").map_err(|error| Failure::file(&path, error))?;
             [driver, in_place_of_loader, path].iter().try_for_each(|path| output.line(path.display().to_string()))
         }
         IcdCommand::Install(scope) => {
-            let path = folder(scope)?.join(NAME);
+            let path = folder(scope)?.join(MANIFEST);
             let manifest = manifest(&library::lasting_path(&kept_library(scope)?)?);
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
             made.and_then(|()| std::fs::write(&path, manifest + "\n")).map_err(|error| Failure::file(&path, error))?;
             output.line(format!("installed: {}", path.display()))
         }
         IcdCommand::Uninstall(scope) => {
-            let path = folder(scope)?.join(NAME);
+            let path = folder(scope)?.join(MANIFEST);
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     Err(Failure::file(&path, "does not exist: Spelter is not installed"))
@@ -58,7 +54,7 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
     }
 }
 
-/// `spelter exec`: exits with the program's status.
+/// `spelter exec`: becomes the program, or exits with its status.
 pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     if let Some(Some(path)) = &args.profile {
         // An error is reported before the program runs.
@@ -67,8 +63,13 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     if let Some(path) = &args.trace {
         prepare(path).map_err(|error| Failure::file(path, error))?;
     }
+    let files = DriverFiles::new(args.no_loader)?;
     let profiles = args.profile.as_ref().map(|_| ProfileFolder::create()).transpose()?;
-    let ended = launch(args, profiles.as_ref(), &[])?;
+    let mut command = prepared(args, &files, profiles.as_ref(), &[])?;
+    // With nothing left to do, the program gets this process, and with it the signals of a shell or a batch system.
+    let ended = if profiles.is_none() && files.last() { replace_by(command) } else { command.status() };
+    // Before an exit, which drops nothing.
+    drop(files);
     if let Some(profiles) = profiles.filter(|_| ended.is_ok()) {
         profiles.print(args)?;
     }
@@ -93,31 +94,37 @@ pub(crate) struct Ended {
 pub(crate) fn run_checked(args: &ExecArgs, set: &[(&'static str, OsString)]) -> Result<Ended, Failure> {
     // SIGHUP, SIGINT, SIGKILL and SIGTERM have these numbers everywhere (POSIX, kill).
     let stops = |status: &ExitStatus| matches!(signal(*status), Some(1 | 2 | 9 | 15));
-    let ended = launch(args, None, set)?;
+    let files = DriverFiles::new(args.no_loader)?;
+    let ended = prepared(args, &files, None, set)?.status();
     let is_interrupted = ended.as_ref().map_or(true, stops);
     let status = ended.map_or_else(|error| not_started(args, &error), code);
     // The system has statuses of eight bits.
     Ok(Ended { status: status as u8, is_interrupted })
 }
 
-/// Runs the program with a manifest of its own, and with the driver in the place of the loader where that is wanted.
-fn launch(
+/// The program's command, with the driver's files and more variables.
+fn prepared(
     args: &ExecArgs,
+    files: &DriverFiles,
     profiles: Option<&ProfileFolder>,
     set: &[(&'static str, OsString)],
-) -> Result<std::io::Result<ExitStatus>, Failure> {
-    let library = library::path()?;
-    let in_place_of_loader = InPlaceOfLoader::new(args.no_loader, &library)?;
-    let search_path = in_place_of_loader.as_ref().map(InPlaceOfLoader::search_path).transpose()?;
-    let path = std::env::temp_dir().join(format!("spelter-{}-{NAME}", std::process::id()));
-    std::fs::write(&path, manifest(&library)).map_err(|error| Failure::file(&path, error))?;
-    let mut command = command(args, &path, profiles);
+) -> Result<Command, Failure> {
+    let mut command = command(args, &files.manifest(), profiles);
     command.envs(set.iter().map(|(name, value)| (name, value)));
-    command.envs(search_path.map(|path| ("LD_LIBRARY_PATH", path)));
-    let ended = command.status();
-    // A manifest that cannot be removed does no harm.
-    let _ = std::fs::remove_file(&path);
-    Ok(ended)
+    command.envs(files.search_path()?.map(|path| ("LD_LIBRARY_PATH", path)));
+    Ok(command)
+}
+
+/// Gives this process to the program. Returns only if it cannot be started.
+#[cfg(unix)]
+fn replace_by(mut command: Command) -> std::io::Result<ExitStatus> {
+    Err(std::os::unix::process::CommandExt::exec(&mut command))
+}
+
+/// Elsewhere, a process cannot become another program.
+#[cfg(not(unix))]
+fn replace_by(mut command: Command) -> std::io::Result<ExitStatus> {
+    command.status()
 }
 
 /// Reports that the program cannot be started. Returns the status of shells, env and sudo: 127 if it is not found, 126
@@ -185,16 +192,6 @@ fn signal(status: ExitStatus) -> Option<i32> {
 #[cfg(not(unix))]
 fn signal(_: ExitStatus) -> Option<i32> {
     None
-}
-
-/// The manifest's text, for a path of the library.
-fn manifest(library: &Path) -> String {
-    let version = "1.3.281";
-    let manifest = json!({
-        "file_format_version": "1.0.1",
-        "ICD": { "library_path": library, "api_version": version },
-    });
-    manifest.to_string()
 }
 
 /// The folder in which the loader searches for manifests.

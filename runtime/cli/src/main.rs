@@ -9,6 +9,7 @@ mod columns;
 mod compile;
 mod demo;
 mod device;
+mod driver_files;
 mod element;
 mod environment;
 mod failure;

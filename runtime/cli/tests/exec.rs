@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::common::Folder;
 
@@ -15,7 +16,14 @@ fn a_program_finds_the_driver_in_its_environment() {
     assert_eq!(value("VK_DRIVER_FILES"), value("VK_ICD_FILENAMES"));
     assert!(value("VK_DRIVER_FILES").ends_with("spelter_icd.json"), "{shown}");
     assert_eq!((value("SPELTER_ADVERTISE_GRAPHICS"), value("SPELTER_WORKERS")), ("1", "3"));
-    assert!(!Path::new(value("VK_DRIVER_FILES")).exists(), "the manifest still exists");
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(value("VK_DRIVER_FILES")).unwrap()).unwrap();
+    assert!(Path::new(manifest["ICD"]["library_path"].as_str().unwrap()).is_file(), "{manifest}");
+    // Without a cache the manifest lasts as long as the program.
+    let (status, other, _) = with(&[("XDG_CACHE_HOME", "/dev/null/no")], "exec -- sh -c env;false");
+    assert_eq!(status, 1);
+    let manifest = other.lines().find_map(|line| line.strip_prefix("VK_DRIVER_FILES=")).unwrap();
+    assert!(!Path::new(manifest).exists(), "{manifest} still exists");
     // What wgpu needs to show the device, unless the user has said something else.
     let for_wgpu = |shown: &str| {
         let lines = shown.lines().filter(|line| line.contains("NONCOMPLIANT") || line.contains("CONFORMANCE"));
@@ -36,9 +44,15 @@ fn without_a_loader_the_driver_is_in_its_place() {
     let script = "echo $LD_LIBRARY_PATH; readlink ${LD_LIBRARY_PATH%%:*}/libvulkan.so.1";
     folder.write("show.sh", script.as_bytes());
     let shown = folder.good("exec --no-loader -- sh show.sh");
-    let (search, library) = shown.trim_end().split_once('\n').unwrap();
-    let place = search.split(':').next().unwrap();
+    let (_, library) = shown.trim_end().split_once('\n').unwrap();
     assert!(library.ends_with("libvulkan_spelter.so") && Path::new(library).is_file(), "{shown}");
+    let (_, shown, _) = with(
+        &[("XDG_CACHE_HOME", "/dev/null/no")],
+        &format!("exec --no-loader -- sh {}", folder.path().join("show.sh").display()),
+    );
+    let (search, library) = shown.trim_end().split_once('\n').unwrap();
+    assert!(library.ends_with("libvulkan_spelter.so"), "{shown}");
+    let place = search.split(':').next().unwrap();
     assert!(!Path::new(place).exists(), "{place} still exists");
     // Folders that are searched already are searched after it.
     let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
@@ -83,6 +97,31 @@ fn cargo_runs_programs_on_the_driver() {
     }
     let output = cargo.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Ok(\"1\")\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_program_gets_the_process_and_its_signals() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
+    command.args(["exec", "--", "sh", "-c", "echo $$; kill -TERM $$; echo alive"]).stdout(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let process = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{process}\n"));
+    assert_eq!(output.status.signal(), Some(15));
+}
+
+#[test]
+fn a_plain_program_of_wgpu_finds_the_device_by_graphics() {
+    let spelter = Path::new(env!("CARGO_BIN_EXE_spelter"));
+    let program = spelter.with_file_name("examples").join("plain_wgpu");
+    assert!(program.is_file(), "{} is missing: build it with `cargo test --workspace`", program.display());
+    for loader in [&[][..], &["--no-loader"]] {
+        let mut command = Command::new(spelter);
+        let output = command.args(["exec", "--graphics"]).args(loader).arg("--").arg(&program).output().unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stdout.starts_with("Spelter") && stdout.ends_with(" 32640\n"), "{loader:?}: {stdout}{stderr}");
+    }
 }
 
 #[test]

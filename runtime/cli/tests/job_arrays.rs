@@ -55,6 +55,34 @@ fn files_of_other_job_arrays_are_refused() {
     assert!(message.contains("has another result in an earlier file"), "{message}");
 }
 
+/// So are scripts; the report is that of all, whichever run had them.
+#[test]
+fn scripts_are_divided_and_continued() {
+    let folder = Folder::new("jobs_scripts");
+    let script = |expected: u32| {
+        format!(
+            "#!amber\nBUFFER data DATA_TYPE uint32 SIZE 4 FILL 7\nEXPECT data IDX 0 EQ {expected} {expected} \
+             {expected} {expected}\n"
+        )
+    };
+    for (name, expected) in [("a", 7), ("b", 8), ("c", 7), ("d", 7)] {
+        folder.write(&format!("scripts/{name}.amber"), script(expected).as_bytes());
+    }
+    let whole = folder.spelter("test scripts --results whole.jsonl");
+    assert_eq!((whole.status, whole.stdout.lines().last()), (1, Some("3 passed, 1 failed, 0 skipped")));
+    folder.spelter("test scripts --shard 1/2 --results 1.jsonl");
+    folder.spelter("test scripts --shard 2/2 --results 2.jsonl");
+    // The second shard was killed after its first script.
+    let part: Vec<_> = text_of(&folder, "2.jsonl").lines().take(2).map(str::to_owned).collect();
+    folder.write("2.jsonl", format!("{}\n{{\"jo", part.join("\n")).as_bytes());
+    let ended = folder.spelter("test scripts --shard 2/2 --results 2.jsonl");
+    assert_eq!(ended.stdout.lines().collect::<Vec<_>>(), ["pass  scripts/d.amber", "1 passed, 1 failed, 0 skipped"]);
+    assert_eq!(ended.status, 1, "the failure of the earlier run");
+    assert!(ended.stderr.starts_with("note: 1 of these results"), "{}", ended.stderr);
+    folder.good("merge 2.jsonl 1.jsonl --out all.jsonl");
+    assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
+}
+
 /// So are the orders of a checked run.
 #[test]
 fn orders_of_a_run_are_divided() {

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spelter_driver::check::CheckOptions;
+use spelter_driver::check::{ByEnvironment, CheckOptions};
 use spelter_driver::profile::Profile;
 use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Observers, Printer, Schedule};
 
 use super::Context;
-use crate::environment;
 use crate::error::Error;
 use crate::share::Share;
 use crate::trace::Trace;
@@ -296,7 +295,10 @@ impl ContextBuilder {
     /// # }
     /// ```
     pub fn build(mut self) -> Result<Context, Error> {
-        let denied = self.by_environment && environment::check(&mut self.options)?;
+        let checked = match self.by_environment {
+            true => ByEnvironment::turn_on(&mut self.options).map_err(Error::Options)?,
+            false => None,
+        };
         let (trace, heap) = (self.trace.then(Trace::new), self.options.heap_size);
         if heap == 0 {
             return Err(Error::Options("a device without memory: `memory` is 0 bytes".to_owned()));
@@ -318,7 +320,7 @@ impl ContextBuilder {
         };
         let device = device.map_err(|error| Error::from(error).for_memory_of(|| format!("a heap of {heap} bytes")))?;
         trace.iter().for_each(|trace| trace.name_workers(device.properties().workers));
-        Ok(Context::on(&Share::new(device, self.poison, (trace, profile), denied)))
+        Ok(Context::on(&Share::new(device, self.poison, (trace, profile), checked)))
     }
 }
 

@@ -25,7 +25,8 @@ impl wgpu_hal::Adapter for Adapter {
     type A = Api;
 
     unsafe fn open(&self, _: Features, _: &Limits, _: &MemoryHints) -> Result<OpenDevice<Api>, DeviceError> {
-        let (device, queue) = Device::open(self.options.device_options()).map_err(device_error)?;
+        let (device, queue) =
+            Device::open(self.options.device_options(), self.options.may_be_checked()).map_err(device_error)?;
         Ok(OpenDevice { device, queue })
     }
 

@@ -33,7 +33,12 @@ impl wgpu_hal::Device for Device {
     type A = Api;
 
     unsafe fn create_buffer(&self, descriptor: &BufferDescriptor<'_>) -> Result<Buffer, DeviceError> {
-        self.buffer(descriptor.size, descriptor.usage).map_err(device_error)
+        let buffer = self.buffer(descriptor.size, descriptor.usage).map_err(device_error)?;
+        // Findings name it.
+        if descriptor.label.is_some() {
+            buffer.raw.set_debug_name(descriptor.label);
+        }
+        Ok(buffer)
     }
 
     unsafe fn destroy_buffer(&self, buffer: Buffer) {
@@ -54,7 +59,11 @@ impl wgpu_hal::Device for Device {
     unsafe fn invalidate_mapped_ranges<I: Iterator<Item = MemoryRange>>(&self, _: &Buffer, _: I) {}
 
     unsafe fn create_texture(&self, descriptor: &TextureDescriptor<'_>) -> Result<Texture, DeviceError> {
-        Texture::new(&self.raw, descriptor).map_err(device_error)
+        let texture = Texture::new(&self.raw, descriptor).map_err(device_error)?;
+        if descriptor.label.is_some() {
+            texture.image.set_debug_name(descriptor.label);
+        }
+        Ok(texture)
     }
 
     unsafe fn destroy_texture(&self, _: Texture) {}
@@ -200,7 +209,7 @@ impl wgpu_hal::Device for Device {
     }
 
     unsafe fn wait(&self, fence: &Fence, value: FenceValue, timeout: Option<Duration>) -> Result<bool, DeviceError> {
-        fence.wait(value, timeout).map_err(device_error)
+        Device::wait(self, fence, value, timeout).map_err(device_error)
     }
 
     unsafe fn start_graphics_debugger_capture(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use log::Level;
 use wgpu::rwh::{RawDisplayHandle, RawWindowHandle};
 use wgpu_hal::{
     AcquiredSurfaceTexture, ExposedAdapter, InstanceDescriptor, InstanceError, SurfaceConfiguration, SurfaceError, noop,
@@ -10,6 +11,7 @@ use wgpu_types::{BackendOptions, InstanceFlags, MemoryBudgetThresholds};
 
 use super::{Api, Never};
 use crate::device::{Device, Fence};
+use crate::error::tell;
 use crate::open::exposed;
 use crate::options::Options;
 
@@ -51,7 +53,7 @@ impl wgpu_hal::Instance for Instance {
     }
 
     unsafe fn create_surface(&self, _: RawDisplayHandle, _: RawWindowHandle) -> Result<Never, InstanceError> {
-        log::error!("spelter: a surface: Spelter computes only");
+        tell(Level::Error, "a surface: Spelter computes only");
         Err(no_surface())
     }
 

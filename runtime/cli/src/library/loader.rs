@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The loader's names: the one that programs are linked with and most open, and the one that some open (ncnn).
-pub(super) const NAMES: [&str; 2] = ["libvulkan.so.1", "libvulkan.so"];
+pub(crate) const NAMES: [&str; 2] = ["libvulkan.so.1", "libvulkan.so"];
 
 /// The folders that the dynamic linker searches when neither `LD_LIBRARY_PATH` nor its cache have a library.
 const FOLDERS: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];

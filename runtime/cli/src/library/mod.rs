@@ -1,4 +1,4 @@
-//! The driver's library: where it is, and how programs find it without a Vulkan loader.
+//! The driver's library: where it is, and its copy under the loader's name.
 //!
 //! A build beside which there is no library carries it (`carried.rs`) and unpacks it to the user's cache.
 
@@ -6,13 +6,12 @@ mod carried;
 mod loader;
 mod soname;
 
-use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::environment::variable;
 use crate::failure::Failure;
-use crate::scratch::Scratch;
+pub(crate) use loader::NAMES as LOADER_NAMES;
 
 /// The variable with the path of the driver's library, if it is not in a default location.
 const VARIABLE: &str = "SPELTER_ICD_LIBRARY";
@@ -61,29 +60,9 @@ pub(crate) fn unpack(folder: &Path) -> Result<[PathBuf; 2], Failure> {
     Ok(paths)
 }
 
-/// A folder for `LD_LIBRARY_PATH` in which the driver has the loader's name, for one program.
-pub(crate) struct InPlaceOfLoader(Scratch);
-
-impl InPlaceOfLoader {
-    /// `None` if the machine has a loader and `forced` is false.
-    pub(crate) fn new(forced: bool, library: &Path) -> Result<Option<Self>, Failure> {
-        if !forced && loader::is_there() {
-            return Ok(None);
-        }
-        let folder = Scratch::new()?;
-        let mut links = loader::NAMES.iter().map(|name| folder.path().join(name));
-        let linked = links.try_for_each(|link| std::os::unix::fs::symlink(library, link));
-        linked.map_err(|error| Failure::file(folder.path(), error))?;
-        Ok(Some(Self(folder)))
-    }
-
-    /// The value of `LD_LIBRARY_PATH`: the folder, before those that are searched now.
-    pub(crate) fn search_path(&self) -> Result<OsString, Failure> {
-        let now = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        let now = std::env::split_paths(&now).filter(|folder| !folder.as_os_str().is_empty());
-        let all = std::iter::once(self.0.path().to_owned()).chain(now);
-        std::env::join_paths(all).map_err(|error| Failure::file(self.0.path(), error))
-    }
+/// Whether the dynamic linker finds a Vulkan loader.
+pub(crate) fn has_loader() -> bool {
+    loader::is_there()
 }
 
 /// Where the library is.
@@ -107,7 +86,9 @@ fn find() -> Result<Found, Failure> {
     let beside = program.parent().unwrap_or(Path::new("."));
     let multiarch = format!("../lib/{}-linux-gnu", std::env::consts::ARCH);
     // `deps` first: cargo builds the library there with this program, and copies it only where it was asked to.
-    let places = ["deps", ".", "../lib", "../lib/spelter", &multiarch].map(|folder| beside.join(folder));
+    let unpacked = format!("../../spelter-driver-{}-{}-linux", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+    // The last two are those of a release's archives: unpacked over each other, and side by side.
+    let places = ["deps", ".", "../lib", "../lib/spelter", &multiarch, "..", &unpacked].map(|place| beside.join(place));
     let file = places.iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
     let found = file.map(Found::File).or_else(|| carried::library().map(Found::Carried));
     found.ok_or_else(|| {
@@ -124,7 +105,7 @@ pub(crate) fn user_folder(name: &str, in_home: &str) -> Result<PathBuf, Failure>
 }
 
 /// Makes a file have these bytes. Processes that have the old file mapped keep that.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if std::fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());
     }

@@ -10,29 +10,41 @@ mod run;
 mod shader;
 mod tool;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use spelter_jobs::{JobArray, Merged, Results, digest, jobs_left};
 
 use crate::amber::{self, Stop};
 use crate::args::TestArgs;
 use crate::failure::Failure;
 use crate::file;
-use crate::output::Output;
+use crate::output::{self, Output};
 use report::{Report, Verdict};
 
 /// The largest script in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Runs the scripts of the files and folders. An error after all of them have run, if one failed.
+/// The largest file of results that is read, in bytes.
+const MAX_RESULTS: u64 = 4 << 30;
+
+/// Runs the scripts of the files and folders, without those whose results a file has. An error after all of them have
+/// run, if one failed, in an earlier run too.
 pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
     let scripts = find::scripts(&args.paths)?;
-    let scripts: Vec<_> = args.shard.pick(scripts.into_iter()).collect();
-    let bar = progress(scripts.len(), args.json);
-    let mut reports = Vec::new();
-    for path in &scripts {
+    let array = job_array(&scripts, args);
+    let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
+    let mut results = args.array.open(&array).map_err(wrong)?;
+    let before = results.as_ref().map_or(0, Results::done);
+    let mut reports = BTreeMap::new();
+    let left = jobs_left(results.as_ref(), &array, args.array.shard);
+    let bar = progress(left.len(), args.json);
+    for job in left {
+        let Some(path) = usize::try_from(job).ok().and_then(|job| scripts.get(job)) else { continue };
         bar.set_message(path.display().to_string());
         let start = Instant::now();
         let verdict = verdict(path, args);
@@ -41,10 +53,40 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
             bar.suspend(|| report.print(args.quiet, output).and_then(|()| output.flush()))?;
         }
         bar.inc(1);
-        reports.push(report);
+        if let Some(results) = &mut results {
+            results.record(job, &report.result()).map_err(wrong)?;
+        }
+        reports.insert(job, report);
     }
     bar.finish_and_clear();
-    report::summary(&reports, args.json, output)
+    // The file is locked while it is open, on some systems against its own process, too.
+    drop(results);
+    if let (Some(path), 1..) = (&args.array.results, before) {
+        for (job, report) in earlier(path)? {
+            reports.entry(job).or_insert(report);
+        }
+        output::note(format_args!("{before} of these results are those of an earlier run"));
+    }
+    report::summary(&reports.into_values().collect::<Vec<_>>(), args.json, output)
+}
+
+/// The scripts as a job array: equal for the same scripts, by their paths, and the same device.
+fn job_array(scripts: &[PathBuf], args: &TestArgs) -> JobArray {
+    let names: Vec<_> = scripts.iter().map(|path| path.display().to_string()).collect();
+    let settings = json!({ "scripts": digest(&names.join("\n")), "device": digest(&format!("{:?}", args.device)) });
+    JobArray { name: "test".to_owned(), settings, jobs: scripts.len() as u64 }
+}
+
+/// The reports that a file of results has.
+fn earlier(path: &Path) -> Result<Vec<(u64, Report)>, Failure> {
+    let text = String::from_utf8_lossy(&file::read(path, MAX_RESULTS)?).into_owned();
+    let merged = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
+    let merged = merged.map_err(|error| Failure::new(error.to_string()))?;
+    let report = |(job, result): (u64, &serde_json::Value)| match Report::of_result(result) {
+        Some(report) => Ok((job, report)),
+        None => Err(Failure::file(path, format_args!("the result of job {job} is not that of a script"))),
+    };
+    merged.results().map(report).collect()
 }
 
 /// The verdict on one script, whatever goes wrong.

@@ -19,6 +19,27 @@ pub(super) enum Verdict {
     Skip(String),
 }
 
+impl Verdict {
+    /// Its name in JSON, and the reason.
+    fn parts(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Self::Pass => ("pass", None),
+            Self::Fail(message) => ("fail", Some(message)),
+            Self::Skip(reason) => ("skipped", Some(reason)),
+        }
+    }
+
+    fn of_parts(name: &str, reason: Option<&str>) -> Option<Self> {
+        let reason = || reason.unwrap_or_default().to_owned();
+        match name {
+            "pass" => Some(Self::Pass),
+            "fail" => Some(Self::Fail(reason())),
+            "skipped" => Some(Self::Skip(reason())),
+            _ => None,
+        }
+    }
+}
+
 /// A script and its result.
 #[derive(Debug)]
 pub(super) struct Report {
@@ -28,6 +49,18 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// What a file of results keeps: what is the same on every machine.
+    pub(super) fn result(&self) -> Json {
+        let (verdict, reason) = self.verdict.parts();
+        json!({ "script": self.path.display().to_string(), "verdict": verdict, "reason": reason })
+    }
+
+    /// The report of [`Self::result`].
+    pub(super) fn of_result(result: &Json) -> Option<Self> {
+        let verdict = Verdict::of_parts(result["verdict"].as_str()?, result["reason"].as_str())?;
+        Some(Self { path: result["script"].as_str()?.into(), verdict, time: Duration::ZERO })
+    }
+
     /// Prints a line; with `quiet` only for scripts that did not pass.
     pub(super) fn print(&self, quiet: bool, output: &mut Output) -> Result<(), Failure> {
         let path = self.path.display();
@@ -42,11 +75,7 @@ impl Report {
     }
 
     fn json(&self) -> Json {
-        let (verdict, reason) = match &self.verdict {
-            Verdict::Pass => ("pass", None),
-            Verdict::Fail(message) => ("fail", Some(message)),
-            Verdict::Skip(reason) => ("skipped", Some(reason)),
-        };
+        let (verdict, reason) = self.verdict.parts();
         json!({
             "script": self.path.display().to_string(),
             "verdict": verdict,

@@ -1,4 +1,4 @@
-//! A child: file after file, with one line of JSON for each file that it begins and for each entry point.
+//! A child: reads the numbers of files, and writes a line of JSON for each entry point and for the end of each file.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -12,15 +12,19 @@ use spelter_tests::modules::{EntryPoint, entry_points};
 
 use crate::Args;
 
-pub(crate) fn run(args: &Args, first: usize) -> ExitCode {
+pub(crate) fn run(args: &Args) -> ExitCode {
     quiet_panics();
     let mut runner = Runner::new(&args.engine, args.groups);
-    for (index, path) in args.files(args.shard).iter().enumerate().skip(first) {
-        println!("{}", json!({ "begin": index, "file": path }));
+    let files = args.files();
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let Some(path) = line.parse().ok().and_then(|number: usize| files.get(number)) else {
+            return ExitCode::FAILURE;
+        };
         match entry_points(path) {
             Err(reason) => println!("{}", rejection(path, "", None, &reason)),
             Ok(entries) => entries.iter().for_each(|entry| examine(args, &mut runner, path, entry)),
         }
+        println!("{}", json!({ "end": path }));
     }
     ExitCode::SUCCESS
 }

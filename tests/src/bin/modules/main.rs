@@ -1,8 +1,8 @@
 //! Runs the compute entry points of other projects' modules on every engine, with random memory, and reports rejected
 //! modules, kernels without machine code, differences between engines, and long compile times.
 //!
-//! Child processes do the work, since wrong code may end its process. A child handles every Nth file and reports which
-//! one it is at; after a crash another one continues after that file.
+//! Child processes do the work, since wrong code may end its process. A child gets one file at a time; one that has ended
+//! with a file is replaced, and that file is a finding.
 
 #![expect(clippy::print_stdout, reason = "this is a program for the command line")]
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use spelter_jobs::Shard;
+use spelter_jobs::JobArgs;
 use spelter_tests::modules::collect;
 use spelter_tests::modules::families::Families;
 
@@ -22,9 +22,9 @@ use spelter_tests::modules::families::Families;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "modules")]
 pub(crate) struct Args {
-    /// Runs only part I of N equal parts of the files: files I - 1, I - 1 + N, I - 1 + 2N, …
-    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = shard)]
-    pub(crate) shard: (usize, usize),
+    /// The job array: a job is a file.
+    #[command(flatten)]
+    pub(crate) array: JobArgs,
     /// Processes.
     #[arg(long, default_value_t = 1)]
     pub(crate) jobs: usize,
@@ -49,17 +49,9 @@ pub(crate) struct Args {
     /// Modules (.spv, .spvasm, .wgsl), or folders with them.
     #[arg(required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// Starts with this file of the shard.
+    /// Examines the files whose numbers are lines of standard input.
     #[arg(long, hide = true)]
-    pub(crate) child: Option<usize>,
-}
-
-fn shard(text: &str) -> Result<(usize, usize), String> {
-    let (index, count) = text.parse::<Shard>()?.numbers();
-    match (usize::try_from(index), usize::try_from(count)) {
-        (Ok(index), Ok(count)) => Ok((index, count)),
-        _ => Err("a shard is two numbers, I/N".to_owned()),
-    }
+    pub(crate) child: bool,
 }
 
 fn constant(text: &str) -> Result<(u32, u64), String> {
@@ -76,19 +68,22 @@ fn groups(text: &str) -> Result<[u32; 3], String> {
 }
 
 impl Args {
-    /// The files of a shard, in the same order everywhere.
-    pub(crate) fn files(&self, (index, count): (usize, usize)) -> Vec<PathBuf> {
+    /// The files, in the same order everywhere.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         self.paths.iter().for_each(|path| collect(path, &mut files));
         files.sort();
-        files.into_iter().skip(index).step_by(count).collect()
+        files
     }
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    match args.child {
-        Some(first) => child::run(&args, first),
-        None => parent::run(&args),
+    if args.child {
+        return child::run(&args);
     }
+    parent::run(&args).unwrap_or_else(|problem| {
+        eprintln!("error: {problem}");
+        ExitCode::FAILURE
+    })
 }

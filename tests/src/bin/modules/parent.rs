@@ -1,10 +1,14 @@
-//! The parent: starts children, restarts them after a file that ends them, collects their output.
+//! The parent: gives files to children, replaces those that end or hang with one, collects their output.
 
+use std::collections::{BTreeSet, VecDeque};
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use spelter_jobs::{JobArray, Merged, digest, jobs_left};
 use spelter_tests::children;
 
 use crate::Args;
@@ -13,71 +17,125 @@ use crate::summary::Summary;
 /// A child without output for this long hangs.
 const SILENCE: Duration = Duration::from_secs(900);
 
-struct Job {
-    shard: (usize, usize),
+/// A child and its file.
+struct Worker {
     process: Option<Child>,
     heard: Instant,
-    /// Its current file.
-    at: usize,
-    file: Value,
+    /// The number of the file that it has, and the lines about that.
+    file: Option<u64>,
+    lines: Vec<Value>,
 }
 
-pub(crate) fn run(args: &Args) -> ExitCode {
-    let (index, count) = args.shard;
-    let (sender, receiver) = channel();
-    let jobs = args.jobs.max(1);
-    let mut jobs: Vec<Job> = (0..jobs)
-        .map(|job| {
-            let shard = (index + count * job, count * jobs);
-            let process = spawn(args, shard, 0, job, &sender);
-            Job { shard, process, heard: Instant::now(), at: 0, file: Value::Null }
-        })
-        .collect();
+pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
+    let files = args.files();
+    let array = job_array(args, &files);
+    let mut results = args.array.open(&array).map_err(|error| error.to_string())?;
+    let before = results.as_ref().map_or(0, |results| results.done());
+    let mut left = VecDeque::from(jobs_left(results.as_ref(), &array, args.array.shard));
+    let new: BTreeSet<u64> = left.iter().copied().collect();
     let mut summary = Summary::new(args.json);
-    while jobs.iter().any(|job| job.process.is_some()) {
+    let (sender, receiver) = channel();
+    let count = args.jobs.clamp(1, left.len().max(1));
+    let mut workers: Vec<Worker> = (0..count).map(|number| Worker::new(args, number, &sender)).collect();
+    workers.iter_mut().for_each(|worker| worker.next(&mut left));
+    while workers.iter().any(|worker| worker.process.is_some()) {
         match receiver.recv_timeout(Duration::from_secs(1)) {
-            Ok((job, Some(line))) => {
-                let job: &mut Job = &mut jobs[job];
-                job.heard = Instant::now();
-                match line["begin"].as_u64() {
-                    Some(at) => (job.at, job.file) = (at as usize, line["file"].clone()),
-                    None => summary.line(&line),
+            Ok((number, Some(line))) => {
+                let worker: &mut Worker = &mut workers[number];
+                worker.heard = Instant::now();
+                if line["end"].is_null() {
+                    summary.line(&line);
+                    worker.lines.push(line);
+                    continue;
                 }
+                if let (Some(results), Some(file)) = (&mut results, worker.file) {
+                    results.record(file, &result(&worker.lines)).map_err(|error| error.to_string())?;
+                }
+                worker.next(&mut left);
             }
             Ok((number, None)) => {
-                let job = &mut jobs[number];
-                let status = job.process.take().and_then(|mut process| process.wait().ok());
-                if let Some(status) = status.filter(|status| !status.success()) {
-                    let finding = json!({ "what": format!("the process dies: {status}"), "detail": "" });
-                    summary.line(&json!({ "file": job.file, "entry": "", "findings": [finding] }));
-                    job.heard = Instant::now();
-                    job.process = spawn(args, job.shard, job.at + 1, number, &sender);
+                let worker = &mut workers[number];
+                let status = worker.process.take().and_then(|mut process| process.wait().ok());
+                let Some(file) = worker.file.take() else { continue };
+                let status = status.map_or_else(|| "it has no status".to_owned(), |status| status.to_string());
+                let finding = json!({ "what": format!("the process dies: {status}"), "detail": "" });
+                let line = json!({ "file": files.get(file as usize), "entry": "", "findings": [finding] });
+                summary.line(&line);
+                worker.lines.push(line);
+                if let Some(results) = &mut results {
+                    results.record(file, &result(&worker.lines)).map_err(|error| error.to_string())?;
                 }
+                *worker = Worker::new(args, number, &sender);
+                worker.next(&mut left);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        for job in &mut jobs {
-            if let (true, Some(process)) = (job.heard.elapsed() > SILENCE, &mut job.process) {
+        for worker in &mut workers {
+            if let (true, Some(process)) = (worker.heard.elapsed() > SILENCE, &mut worker.process) {
                 let _ = process.kill();
             }
         }
     }
+    // The file is locked while it is open, on some systems against its own process, too.
+    drop(results);
+    if let (Some(path), 1..) = (&args.array.results, before) {
+        eprintln!("note: {before} files are those of an earlier run");
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let all = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
+        let all = all.map_err(|error| error.to_string())?;
+        let earlier = all.results().filter(|(file, _)| !new.contains(file));
+        earlier.filter_map(|(_, result)| result["entries"].as_array()).flatten().for_each(|line| summary.line(line));
+    }
     summary.print();
-    if summary.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    match left.len() {
+        0 if summary.is_clean() => Ok(ExitCode::SUCCESS),
+        0 => Ok(ExitCode::FAILURE),
+        count => Err(format!("{count} files are left, since no process could be started")),
+    }
 }
 
-fn spawn(
-    args: &Args,
-    (index, count): (usize, usize),
-    first: usize,
-    job: usize,
-    sender: &Sender<(usize, Option<Value>)>,
-) -> Option<Child> {
+/// The files as a job array: equal for the same files and options.
+fn job_array(args: &Args, files: &[PathBuf]) -> JobArray {
+    let Args { seeds, groups, spec, families, engine, .. } = args;
+    let names: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
+    let families = families.as_ref().map(|families| families.path.display().to_string());
+    let options = digest(&format!("{:?}", (seeds, groups, spec, families, engine)));
+    let settings = json!({ "files": digest(&names.join("\n")), "options": options });
+    JobArray { name: "modules".to_owned(), settings, jobs: files.len() as u64 }
+}
+
+/// The lines about a file, without what differs from run to run.
+fn result(lines: &[Value]) -> Value {
+    let mut entries = lines.to_vec();
+    entries.iter_mut().filter_map(Value::as_object_mut).for_each(|line| drop(line.remove("compile_ms")));
+    json!({ "entries": entries })
+}
+
+impl Worker {
+    fn new(args: &Args, number: usize, sender: &Sender<(usize, Option<Value>)>) -> Self {
+        let process = spawn(args, number, sender);
+        Self { process, heard: Instant::now(), file: None, lines: Vec::new() }
+    }
+
+    /// Gives the child the next file. Without one its input ends, and so does the child.
+    fn next(&mut self, left: &mut VecDeque<u64>) {
+        self.lines.clear();
+        self.heard = Instant::now();
+        let Some(process) = &mut self.process else { return };
+        self.file = left.pop_front();
+        match (self.file, &mut process.stdin) {
+            // A child that has ended cannot read it: its end is a message, and the file a finding.
+            (Some(file), Some(input)) => drop(writeln!(input, "{file}")),
+            (_, input) => *input = None,
+        }
+    }
+}
+
+fn spawn(args: &Args, number: usize, sender: &Sender<(usize, Option<Value>)>) -> Option<Child> {
     let [x, y, z] = args.groups;
     let mut command = Command::new(std::env::current_exe().ok()?);
-    command.arg("--child").arg(first.to_string()).arg("--shard").arg(format!("{}/{count}", index + 1));
-    command.arg("--seeds").arg(args.seeds.to_string()).arg("--groups").arg(format!("{x},{y},{z}"));
+    command.arg("--child").arg("--seeds").arg(args.seeds.to_string()).arg("--groups").arg(format!("{x},{y},{z}"));
     command.arg("--engine").arg(&args.engine).args(&args.paths);
     for (id, value) in &args.spec {
         command.arg("--spec").arg(format!("{id}={value}"));
@@ -85,7 +143,7 @@ fn spawn(
     if let Some(families) = &args.families {
         command.arg("--families").arg(&families.path);
     }
-    let mut process = command.stdout(Stdio::piped()).spawn().ok()?;
-    children::listen(&mut process, job, sender)?;
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+    children::listen(&mut process, number, sender)?;
     Some(process)
 }
