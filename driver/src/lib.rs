@@ -5,6 +5,7 @@
 //! fails with the VUID of the rule ([`Misuse`]) and changes nothing.
 
 pub mod check;
+mod checked_by_environment;
 pub mod command;
 pub mod descriptor;
 mod device;
@@ -26,6 +27,7 @@ pub mod timeline;
 pub mod wgpu_formats;
 
 pub use ash::vk;
+pub use checked_by_environment::CheckedByEnvironment;
 pub use command::{
     Barrier2, BarrierMemory, BufferMemoryBarrier, ClearColor, CommandBuffer, CommandPool, HostRegion, HostRows,
     ImageMemoryBarrier, MemoryBarrier,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use spelter_driver::check::ByEnvironment;
+use spelter_driver::CheckedByEnvironment;
 use spelter_driver::profile::Profile;
 use spelter_driver::{Device, Queue};
 use spelter_locks::Mutex;
@@ -67,7 +67,7 @@ pub(crate) struct Share {
     /// Mappings that forbid commands on their resource.
     mappings: AtomicUsize,
     /// Set if the environment turned checked mode on: then errors that it finds are a panic at the end.
-    checked: Option<ByEnvironment>,
+    checked: Option<CheckedByEnvironment>,
 }
 
 impl Drop for Share {
@@ -83,7 +83,7 @@ impl Share {
         device: Device,
         poison: bool,
         (trace, profile): (Option<Arc<Trace>>, Option<Arc<Profile>>),
-        checked: Option<ByEnvironment>,
+        checked: Option<CheckedByEnvironment>,
     ) -> Arc<Self> {
         Arc::new(Self {
             queues: device.queues(),

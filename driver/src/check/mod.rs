@@ -14,7 +14,6 @@ mod commands;
 mod confirm;
 mod deadline;
 mod dispatch;
-mod environment;
 mod explanation;
 mod finding;
 mod further;
@@ -45,7 +44,6 @@ pub use checker::CheckStats;
 pub(crate) use checker::Checker;
 pub(crate) use code::CheckedCode;
 pub use confirm::{Candidate, Confirmed, Filter, Verdict, confirm, verdict};
-pub use environment::ByEnvironment;
 pub use finding::{
     Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, Hazard, Repair,
     ResourceKind, Rule, Severity,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use spelter_driver::check::ByEnvironment;
+use spelter_driver::CheckedByEnvironment;
 use spelter_driver::vk::QueryType;
 use spelter_driver::{Error, Semaphore, SemaphoreSubmit, SubmitInfo};
 use wgpu_types::BufferUses;
@@ -17,7 +17,7 @@ pub struct Device {
     pub(crate) raw: spelter_driver::Device,
     pub(crate) memory: MemoryPool,
     /// Set if the environment turned checked mode on.
-    checked: Option<ByEnvironment>,
+    checked: Option<CheckedByEnvironment>,
 }
 
 impl Drop for Device {
@@ -46,7 +46,7 @@ impl Device {
         may_be_checked: bool,
     ) -> Result<(Self, Queue), Error> {
         let checked = match may_be_checked {
-            true => ByEnvironment::turn_on(&mut options).map_err(Error::Options)?,
+            true => CheckedByEnvironment::turn_on(&mut options).map_err(Error::Options)?,
             false => None,
         };
         let raw = spelter_driver::Device::new(options)?;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spelter_driver::check::{ByEnvironment, CheckOptions};
+use spelter_driver::CheckedByEnvironment;
+use spelter_driver::check::CheckOptions;
 use spelter_driver::profile::Profile;
 use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Observers, Printer, Schedule};
 
@@ -296,7 +297,7 @@ impl ContextBuilder {
     /// ```
     pub fn build(mut self) -> Result<Context, Error> {
         let checked = match self.by_environment {
-            true => ByEnvironment::turn_on(&mut self.options).map_err(Error::Options)?,
+            true => CheckedByEnvironment::turn_on(&mut self.options).map_err(Error::Options)?,
             false => None,
         };
         let (trace, heap) = (self.trace.then(Trace::new), self.options.heap_size);

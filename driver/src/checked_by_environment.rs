@@ -6,7 +6,7 @@
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{CheckOptions, Finding, Profile, Severity, report};
+use crate::check::{CheckOptions, Finding, Profile, Severity, report};
 use crate::{Device, DeviceOptions};
 
 const VARIABLE: &str = "SPELTER_CHECK";
@@ -16,12 +16,12 @@ const ALLOW_UNCHECKED: &str = "SPELTER_CHECK_ALLOW_UNCHECKED";
 
 /// A device that is checked because the environment says so.
 #[derive(Debug, Default)]
-pub struct ByEnvironment {
+pub struct CheckedByEnvironment {
     /// Errors that were printed. Relaxed everywhere: it orders nothing.
     errors: AtomicUsize,
 }
 
-impl ByEnvironment {
+impl CheckedByEnvironment {
     /// Turns checked mode on if the variable says so (`1`, or a profile: `common`, `spec`, `strict`) and the options do
     /// not say otherwise. An error if the variable has another value.
     pub fn turn_on(options: &mut DeviceOptions) -> Result<Option<Self>, String> {
