@@ -60,8 +60,8 @@ else
     echo "release: NO DEBIAN PACKAGES: cargo-deb is not installed" >&2
 fi
 
-# The notes are the newest part of the changelog.
-awk '/^## /{parts++} parts == 1' CHANGELOG.md >"$out/NOTES.md"
+# The notes are the newest part of the changelog, up to its lists.
+awk '/^## /{parts++} /^### /{exit} parts == 1' CHANGELOG.md >"$out/NOTES.md"
 rm -r "$out/man" "$out/completions" "$stripped"
 cd "$out"
 sha256sum -- *.tar.xz *.whl $(ls ./*.deb 2>/dev/null | sed 's,^\./,,') >SHA256SUMS
