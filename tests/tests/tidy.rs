@@ -309,7 +309,7 @@ fn crates_use_only_those_below() {
 #[test]
 fn every_dependency_has_a_reason() {
     let document = std::fs::read_to_string(workspace().join("docs/dependencies.md")).unwrap();
-    let named: BTreeSet<_> = document.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let named: BTreeSet<_> = document.lines().filter_map(|line| line.strip_prefix("- `")?.split('`').next()).collect();
     let used: BTreeSet<_> = dependencies(false).into_values().flatten().collect();
     let missing: Vec<_> = used.iter().filter(|name| !named.contains(name.as_str())).collect();
     assert!(missing.is_empty(), "without a line in docs/dependencies.md: {missing:?}");

@@ -1,8 +1,9 @@
-//! Pages name files that exist: a move of files would make them wrong unnoticed.
+//! Pages name files that exist, and their lines fit a window: which no compiler sees when files move and sentences
+//! grow.
 
 use std::collections::BTreeSet;
 
-use super::tracked_texts;
+use super::{MAX_COLUMNS, tracked_texts};
 
 /// Pages that are not held to the rules: history names what has gone, and licences are quoted.
 const EXEMPT: [&str; 2] = ["CHANGELOG.md", "driver/memory-model/tests/litmus/khronos/COPYING.md"];
@@ -27,6 +28,30 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         is_code ^= is_fence;
         !is_code && !is_fence
     })
+}
+
+/// The lines of a page with too many columns. What programs print is as wide as they print it, and a table of figures (a
+/// column is aligned right) may be wide: it is read down its columns. What has sentences in its cells is a list.
+fn long_lines(text: &str) -> Vec<(usize, usize)> {
+    let mut is_figures = false;
+    let mut lines = lines(text).peekable();
+    let mut long = Vec::new();
+    while let Some((number, line)) = lines.next() {
+        let is_row = line.starts_with('|');
+        // The second row of a table says how its columns are aligned.
+        is_figures = is_row
+            && (is_figures || is_aligned_right(line) || lines.peek().is_some_and(|(_, next)| is_aligned_right(next)));
+        let columns = line.chars().count();
+        if columns > MAX_COLUMNS && !is_figures {
+            long.push((number, columns));
+        }
+    }
+    long
+}
+
+/// Whether this is the row below the head of a table of which a column is aligned right.
+fn is_aligned_right(line: &str) -> bool {
+    line.contains("-:") && line.chars().all(|c| "|-: ".contains(c))
 }
 
 /// The names of files and folders between backticks of a line, without the item after `::`. Patterns, placeholders and
@@ -65,8 +90,28 @@ fn files_that_pages_name_exist() {
 }
 
 #[test]
+fn lines_of_pages_are_short() {
+    let mut long = Vec::new();
+    for (path, text) in pages() {
+        long.extend(long_lines(&text).into_iter().map(|(number, columns)| format!("{path}:{number}: {columns}")));
+    }
+    assert!(long.is_empty(), "lines of pages with more than {MAX_COLUMNS} columns: {long:#?}");
+}
+
+#[test]
+fn the_rule_of_columns_spares_code_and_tables_of_figures() {
+    let wide = "x".repeat(MAX_COLUMNS + 1);
+    let long = |text: String| long_lines(&text).into_iter().map(|(number, _)| number).collect::<Vec<_>>();
+    assert_eq!(long(format!("{wide}\n- {wide}\n{}", "é".repeat(MAX_COLUMNS))), [1, 2]);
+    assert!(long(format!("```\n{wide}\n```\n")).is_empty());
+    assert_eq!(long(format!("| a | b |\n|---|---|\n| {wide} | |")), [3]);
+    assert_eq!(long(format!("| {wide} | b |\n|---|--:|\n| {wide} | 1 |\n\n| a | {wide} |\n|---|---|")), [5]);
+}
+
+#[test]
 fn the_rule_of_names_sees_files_and_folders_only() {
-    let line = "`a/b.rs::test`, `c/`, `../d.md`, `a.rs`; not `.rs`, `/etc/x.txt`, `a/*.rs`, `FILE=a.txt`, `x.y` or e.rs";
+    let line =
+        "`a/b.rs::test`, `c/`, `../d.md`, `a.rs`; not `.rs`, `/etc/x.txt`, `a/*.rs`, `FILE=a.txt`, `x.y` or e.rs";
     assert_eq!(files(line).collect::<Vec<_>>(), ["a/b.rs", "c/", "d.md", "a.rs"]);
     let known = ends(["a/b/c.rs".to_owned()].into_iter());
     assert!(["a", "b", "a/b", "b/c.rs", "c.rs"].iter().all(|end| known.contains(*end)) && !known.contains("a/c.rs"));
