@@ -40,7 +40,7 @@ pub use exec::{Chunk, CommandId, DispatchInfo, Observer, Observers, OwnershipTra
 pub use host_memory::OutOfHostMemory;
 pub use limits::Limits;
 pub use pipeline::{
-    CacheStats, ComputePipeline, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, Specialization,
+    CacheStats, ComputePipeline, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, ShaderStage, Specialization,
     SpecializedShader, StoredKernels, check_workgroup,
 };
 pub use query::QueryPool;

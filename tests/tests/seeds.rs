@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 /// How the reason starts that a rule which is not held to has in place of files.
 const REASONS: [&str; 3] = ["By design: ", "Waits for ", "Open: "];
 
-/// What rules may wait for, and the file or folder of the sources with which it begins: once that exists, it has landed,
-/// and they have a place and a test, or say by which design they have none. Whatever lands in another place changes
-/// this table. The longest of several that fit counts.
+/// What rules may wait for, and the file or folder of the sources with which it begins: once that exists, it has
+/// landed, and they have a place and a test, or say by which design they have none. Whatever lands in another place
+/// changes this table. The longest of several that fit counts.
 const AWAITED: [(&str, &str); 3] = [
     ("the checked mode of the driver with caches", "driver/src/check/caches.rs"),
     ("the checked mode of the driver", "driver/src/check"),

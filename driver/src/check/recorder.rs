@@ -23,16 +23,34 @@ enum Writer {
     Atomic(Index),
 }
 
+/// The memory of an access, as the log has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Place {
+    object: u32,
+    /// The first byte.
+    start: u64,
+    bytes: u32,
+    reference: u32,
+}
+
+/// An instance of a scope that orders atomics of one location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ScopeInstance {
+    /// The location's index into [`Log::atomics`].
+    location: u32,
+    scope: MemoryScope,
+    number: u32,
+}
+
 /// The atomics of one kind of memory.
 #[derive(Debug, Default)]
 struct Atomic {
-    /// Indices into [`Log::atomics`], by object, first byte, length and reference.
-    locations: HashMap<(u32, u64, u32, u32), u32>,
+    /// Indices into [`Log::atomics`].
+    locations: HashMap<Place, u32>,
     /// The last writes of the bytes of each word that an atomic wrote, by object and number of the word.
     writers: HashMap<(u32, u64), [Writer; 4]>,
-    /// The last write with a scope in each instance of the scope: by number in [`Log::atomics`], scope, and number of
-    /// the instance.
-    last_in: HashMap<(u32, MemoryScope, u32), Index>,
+    /// The last write with a scope in each instance of the scope.
+    last_in: HashMap<ScopeInstance, Index>,
 }
 
 /// Where the workgroup that runs began in the log.
@@ -225,8 +243,8 @@ impl Recorder {
         thread
     }
 
-    /// The object, first byte and length that an access has in the log, and its reference.
-    fn place(&self, target: Target) -> (u32, u64, u32, u32) {
+    /// The place that an access has in the log.
+    fn place(&self, target: Target) -> Place {
         let dispatch = self.log.dispatches.len().saturating_sub(1);
         match target.memory {
             Memory::Device(address) => {
@@ -236,11 +254,14 @@ impl Recorder {
                     Some(&known) => reference(known),
                     None => (dispatch as u32).wrapping_mul(1 << 20).wrapping_add(target.reference).wrapping_mul(2) | 1,
                 };
-                (0, address, target.bytes, reference)
+                Place { object: 0, start: address, bytes: target.bytes, reference }
             }
-            Memory::Workgroup(offset) => {
-                (self.groups + 1, offset.into(), target.bytes, target.reference.wrapping_mul(2) | 1)
-            }
+            Memory::Workgroup(offset) => Place {
+                object: self.groups + 1,
+                start: offset.into(),
+                bytes: target.bytes,
+                reference: target.reference.wrapping_mul(2) | 1,
+            },
         }
     }
 
@@ -261,7 +282,7 @@ impl Recorder {
     }
 
     /// Logs an event, unless the budget is used up.
-    fn push(&mut self, by: Invocation, site: Site, place: Option<(u32, u64, u32, u32)>, wrote: bool) -> Option<Index> {
+    fn push(&mut self, by: Invocation, site: Site, place: Option<Place>, wrote: bool) -> Option<Index> {
         let action = self.site(site)?;
         if self.log.cut || self.used() > self.budget || self.log.entries.len() >= u32::MAX as usize {
             self.log.cut = true;
@@ -285,7 +306,7 @@ impl Recorder {
         }
         let after_fence = matches!(action, SiteAction::Barrier { .. }) && state.fenced;
         let before = std::mem::replace(&mut state.last, index.into());
-        let (object, start, bytes, reference) = place.unwrap_or_default();
+        let Place { object, start, bytes, reference } = place.unwrap_or_default();
         self.log.entries.push(Entry {
             thread,
             site,
@@ -323,7 +344,7 @@ impl Recorder {
     }
 
     /// Notes a write that no acquire can read from.
-    fn overwrite(&mut self, (object, start, bytes, _): (u32, u64, u32, u32)) {
+    fn overwrite(&mut self, Place { object, start, bytes, .. }: Place) {
         let memory = self.atomic_memory(object);
         if memory.writers.is_empty() {
             return;
@@ -339,7 +360,8 @@ impl Recorder {
     fn order(&mut self, index: Index, action: SiteAction) {
         let SiteAction::Atomic { class, scope: within, .. } = action else { return };
         let entry = *self.log.entry(index);
-        let key = (entry.object, entry.start, entry.bytes, entry.reference);
+        let Entry { object, start, bytes, reference, .. } = entry;
+        let key = Place { object, start, bytes, reference };
         let free = self.log.atomics.len() as u32;
         let memory = self.atomic_memory(entry.object);
         let which = *memory.locations.entry(key).or_insert(free);
@@ -382,7 +404,7 @@ impl Recorder {
                 _ => 0,
             };
             let memory = if entry.object == 0 { &mut self.device } else { &mut self.shared };
-            if let Some(before) = memory.last_in.insert((which, scope, instance), index) {
+            if let Some(before) = memory.last_in.insert(ScopeInstance { location: which, scope, number: instance }, index) {
                 slot.follows = before.into();
             }
             // Another workgroup may read it.

@@ -111,14 +111,22 @@ impl Hash for ShaderSource {
     }
 }
 
+/// The number of elements that a pipeline layout gives a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct BindingCount {
+    pub(crate) set: u32,
+    pub(crate) binding: u32,
+    pub(crate) count: u32,
+}
+
 /// Identifies a kernel among those of its device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     source: Arc<ShaderSource>,
     entry: Arc<str>,
     constants: Arc<[(u32, u64)]>,
-    /// Set, binding and number of elements, if the shader has arrays without a size.
-    counts: Arc<[(u32, u32, u32)]>,
+    /// Of all bindings, if the shader has arrays without a size.
+    counts: Arc<[BindingCount]>,
     /// Whether the code takes the order of subgroups and lanes when it runs.
     takes_schedule: bool,
 }
@@ -160,7 +168,7 @@ impl Key {
         for (id, bits) in &*self.constants {
             hasher.update(&id.to_le_bytes()).update(&bits.to_le_bytes());
         }
-        for (set, binding, count) in &*self.counts {
+        for BindingCount { set, binding, count } in &*self.counts {
             for number in [set, binding, count] {
                 hasher.update(&number.to_le_bytes());
             }
@@ -175,7 +183,7 @@ impl Key {
     }
 
     /// The key with numbers of elements for arrays without a size.
-    pub(crate) fn with_counts(self, counts: impl IntoIterator<Item = (u32, u32, u32)>) -> Self {
+    pub(crate) fn with_counts(self, counts: impl IntoIterator<Item = BindingCount>) -> Self {
         Self { counts: counts.into_iter().collect(), ..self }
     }
 }

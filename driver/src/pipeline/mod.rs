@@ -15,5 +15,5 @@ pub(crate) use compute::SlotRange;
 pub use compute::{ComputePipeline, check_workgroup};
 pub(crate) use deferred::Compilers;
 pub use layout::{PipelineLayout, PushRange};
-pub use module::{ShaderModule, Specialization, SpecializedShader};
+pub use module::{ShaderModule, ShaderStage, Specialization, SpecializedShader};
 pub use stored::{SealKey, StoredKernels};

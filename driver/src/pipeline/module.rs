@@ -16,6 +16,17 @@ use crate::host_memory::{self, GrowingRoom, Room};
 /// ignored.
 pub type Specialization = BTreeMap<u32, u64>;
 
+/// What a pipeline runs (`VkPipelineShaderStageCreateInfo`).
+#[derive(Clone, Copy, Debug)]
+pub struct ShaderStage<'a> {
+    /// The module.
+    pub module: &'a ShaderModule,
+    /// Name of its entry point.
+    pub entry: &'a str,
+    /// Values of its specialization constants.
+    pub specialization: &'a Specialization,
+}
+
 /// A shader module (`VkShaderModule`). A handle.
 #[derive(Clone, Debug)]
 pub struct ShaderModule {
@@ -25,6 +36,13 @@ pub struct ShaderModule {
     /// Host memory for a kernel of it, at most.
     bytes_to_read: u64,
     remark: Option<Arc<Misuse>>,
+}
+
+impl ShaderStage<'_> {
+    /// The kernel; the module is read again.
+    pub(super) fn kernel(&self) -> Result<Kernel, Error> {
+        self.module.kernel(self.entry, self.specialization)
+    }
 }
 
 impl Device {

@@ -30,8 +30,8 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The lines of a page with too many columns. What programs print is as wide as they print it, and a table of figures (a
-/// column is aligned right) may be wide: it is read down its columns. What has sentences in its cells is a list.
+/// The lines of a page with too many columns. What programs print is as wide as they print it, and a table of figures
+/// (a column is aligned right) may be wide: it is read down its columns. What has sentences in its cells is a list.
 fn long_lines(text: &str) -> Vec<(usize, usize)> {
     let mut is_figures = false;
     let mut lines = lines(text).peekable();

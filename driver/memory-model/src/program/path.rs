@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::cut::repeats;
-use super::{Barrier, Comparison, Expression, InstructionKind, Operand, Register, Thread, TooLarge, Value};
+use super::{Barrier, BranchCondition, Comparison, Expression, InstructionKind, Operand, Register, Thread, TooLarge, Value};
 
 /// A constraint of a path on the values of its reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +144,7 @@ fn walk(
                 state.at = *target;
                 continue;
             }
-            InstructionKind::Branch { condition: Some((comparison, left, right)), target } => {
+            InstructionKind::Branch { condition: Some(BranchCondition { comparison, left, right }), target } => {
                 let left = operand(left, &state.path.registers, usize::MAX);
                 let right = operand(right, &state.path.registers, usize::MAX);
                 if let (Value::Constant(left), Value::Constant(right)) = (&left, &right) {
