@@ -5,8 +5,8 @@ use crate::common;
 use crate::common::{STORAGE, Words, device, run};
 use proptest::prelude::*;
 use spelter_driver::{
-    Backend, Binding, ComputePipeline, Device, Origin, PipelineLayout, PushRange, SealKey, ShaderModule,
-    ShaderStage, Specialization, StoredKernels,
+    Backend, Binding, ComputePipeline, Device, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, ShaderStage,
+    Specialization, StoredKernels,
 };
 
 const KEY: SealKey = SealKey([7; 32]);

@@ -38,7 +38,7 @@ pub(crate) struct Calls<R> {
 }
 
 struct CallsState<R> {
-    requests: HashMap<u64, Slot<R>, FixedState>,
+    requests: HashMap<u64, RequestState<R>, FixedState>,
     /// The numbers of requests to be polled.
     ready: VecDeque<u64>,
     next: u64,
@@ -47,7 +47,7 @@ struct CallsState<R> {
 }
 
 /// A request.
-enum Slot<R> {
+enum RequestState<R> {
     Waiting(R),
     /// The thread polls it.
     Polled,
@@ -87,7 +87,7 @@ impl<R: Request + 'static> Calls<R> {
         let mut state = self.state.lock();
         let number = state.next;
         state.next += 1;
-        state.requests.insert(number, Slot::Waiting(request));
+        state.requests.insert(number, RequestState::Waiting(request));
         state.ready.push_back(number);
         if state.served {
             self.woken.notify_all();
@@ -116,7 +116,7 @@ impl<R: Request + 'static> Calls<R> {
             };
             // A request that is done may have been woken before.
             let Some(slot) = state.requests.get_mut(&number) else { continue };
-            let Slot::Waiting(mut request) = std::mem::replace(slot, Slot::Polled) else { continue };
+            let RequestState::Waiting(mut request) = std::mem::replace(slot, RequestState::Polled) else { continue };
             drop(state);
             let waker = Waker::from(Arc::new(RequestWaker { calls: Arc::clone(&self), number }));
             let polled = request.poll(&waker);
@@ -125,7 +125,7 @@ impl<R: Request + 'static> Calls<R> {
             match polled {
                 Poll::Pending => {
                     if let (Some(slot), Some(request)) = (state.requests.get_mut(&number), done.take()) {
-                        *slot = Slot::Waiting(request);
+                        *slot = RequestState::Waiting(request);
                     }
                 }
                 Poll::Ready(()) => {

@@ -17,7 +17,7 @@ use super::operation::{operation, scope};
 
 /// The last write of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writer {
+enum LastWrite {
     /// None in the window that matters: nothing, or a plain write.
     Plain,
     Atomic(Index),
@@ -48,7 +48,7 @@ struct Atomic {
     /// Indices into [`Log::atomics`].
     locations: HashMap<Place, u32>,
     /// The last writes of the bytes of each word that an atomic wrote, by object and number of the word.
-    writers: HashMap<(u32, u64), [Writer; 4]>,
+    writers: HashMap<(u32, u64), [LastWrite; 4]>,
     /// The last write with a scope in each instance of the scope.
     last_in: HashMap<ScopeInstance, Index>,
 }
@@ -351,7 +351,7 @@ impl Recorder {
         }
         for byte in start..start.saturating_add(bytes.into()) {
             if let Some(word) = memory.writers.get_mut(&(object, byte / 4)) {
-                word[(byte % 4) as usize] = Writer::Plain;
+                word[(byte % 4) as usize] = LastWrite::Plain;
             }
         }
     }
@@ -367,17 +367,17 @@ impl Recorder {
         let which = *memory.locations.entry(key).or_insert(free);
         let bytes = entry.start..entry.start.saturating_add(entry.bytes.into());
         let writer = |byte: u64| {
-            memory.writers.get(&(entry.object, byte / 4)).map_or(Writer::Plain, |word| word[(byte % 4) as usize])
+            memory.writers.get(&(entry.object, byte / 4)).map_or(LastWrite::Plain, |word| word[(byte % 4) as usize])
         };
         let mut sources = bytes.clone().map(writer);
         let source = match sources.next() {
-            Some(Writer::Atomic(write)) if sources.all(|other| other == Writer::Atomic(write)) => write.into(),
+            Some(LastWrite::Atomic(write)) if sources.all(|other| other == LastWrite::Atomic(write)) => write.into(),
             _ => MaybeIndex::NONE,
         };
         if entry.wrote {
             for byte in bytes {
-                let word = memory.writers.entry((entry.object, byte / 4)).or_insert([Writer::Plain; 4]);
-                word[(byte % 4) as usize] = Writer::Atomic(index);
+                let word = memory.writers.entry((entry.object, byte / 4)).or_insert([LastWrite::Plain; 4]);
+                word[(byte % 4) as usize] = LastWrite::Atomic(index);
             }
         }
         let all = if class == StorageClass::Workgroup { MemoryScope::Workgroup } else { MemoryScope::QueueFamily };
@@ -404,7 +404,9 @@ impl Recorder {
                 _ => 0,
             };
             let memory = if entry.object == 0 { &mut self.device } else { &mut self.shared };
-            if let Some(before) = memory.last_in.insert(ScopeInstance { location: which, scope, number: instance }, index) {
+            if let Some(before) =
+                memory.last_in.insert(ScopeInstance { location: which, scope, number: instance }, index)
+            {
                 slot.follows = before.into();
             }
             // Another workgroup may read it.

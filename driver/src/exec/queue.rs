@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use super::cpu_time::Thread;
+use super::cpu_time::ThreadNumber;
 use super::line::{Conductor, Line};
 use super::observe::{CommandId, SubmissionId, SubmissionSize};
 use super::phase::{self, PartialPhase, PhaseRun};
@@ -288,7 +288,7 @@ impl QueueState {
     }
 
     /// The threads that run units of this queue; for the watchdog.
-    pub(super) fn threads(&self) -> Vec<Thread> {
+    pub(super) fn threads(&self) -> Vec<ThreadNumber> {
         self.progress.threads()
     }
 

@@ -82,11 +82,7 @@ impl Device {
     }
 
     /// The stages of a kernel's compilation to machine code, as texts and counts. Compiles it again.
-    pub fn explain(
-        &self,
-        stage: ShaderStage<'_>,
-        layout: &PipelineLayout,
-    ) -> Result<Explained, Error> {
+    pub fn explain(&self, stage: ShaderStage<'_>, layout: &PipelineLayout) -> Result<Explained, Error> {
         ComputePipeline::explain(self, stage, layout)
     }
 
@@ -144,11 +140,7 @@ impl ComputePipeline {
     }
 
     /// Explains the compilation of the kernel that such a pipeline would have. Compiles it again.
-    fn explain(
-        device: &Device,
-        stage: ShaderStage<'_>,
-        layout: &PipelineLayout,
-    ) -> Result<Explained, Error> {
+    fn explain(device: &Device, stage: ShaderStage<'_>, layout: &PipelineLayout) -> Result<Explained, Error> {
         let kernel = for_device(device, sized(Cow::Owned(stage.kernel()?), layout));
         Ok(explain(&kernel, device.properties().backend))
     }
@@ -359,7 +351,8 @@ fn for_layout(key: Key, may_have_runtime_arrays: bool, layout: &PipelineLayout) 
 /// The numbers of elements of all bindings of a layout.
 fn counts(layout: &PipelineLayout) -> impl Iterator<Item = BindingCount> {
     (0..).zip(layout.sets()).flat_map(|(number, set)| {
-        let count = move |entry: &LayoutEntry| BindingCount { set: number, binding: entry.binding, count: entry.count as u32 };
+        let count =
+            move |entry: &LayoutEntry| BindingCount { set: number, binding: entry.binding, count: entry.count as u32 };
         set.entries().iter().map(count)
     })
 }

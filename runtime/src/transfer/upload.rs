@@ -230,12 +230,12 @@ impl ContextInner {
         bytes: &[u8],
         waits: &mut Waits,
     ) -> Result<Vec<Staged>, Error> {
-        let (most, mut to) = match target {
+        let (max_bytes, mut to) = match target {
             Target::Bytes(offset) => (STAGING_CHUNK, offset),
             Target::Level(..) => (bytes.len(), 0),
         };
         let mut pieces = Vec::new();
-        for piece in bytes.chunks(most) {
+        for piece in bytes.chunks(max_bytes) {
             let (size, staging) = (piece.len() as u64, self.staging(resource, piece.len() as u64, waits)?);
             staging.storage().write(0, piece)?;
             pieces.push((staging, vec![vk::BufferCopy { src_offset: 0, dst_offset: to, size }]));

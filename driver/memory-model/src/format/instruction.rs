@@ -8,7 +8,8 @@ use super::lex::shown;
 use super::tokens::{Cursor, Token, TokenKind};
 use crate::event::{Access, Action, Class, Classes, Domain, Location, Operation, Scope};
 use crate::program::{
-    Barrier, Binary, BranchCondition, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Program, Register,
+    Barrier, Binary, BranchCondition, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Program,
+    Register,
 };
 
 /// References by name, and control barriers by number.

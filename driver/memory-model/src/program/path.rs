@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::cut::repeats;
-use super::{Barrier, BranchCondition, Comparison, Expression, InstructionKind, Operand, Register, Thread, TooLarge, Value};
+use super::{
+    Barrier, BranchCondition, Comparison, Expression, InstructionKind, Operand, Register, Thread, TooLarge, Value,
+};
 
 /// A constraint of a path on the values of its reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,7 +35,7 @@ use spelter_shaders::ir::Site;
 
 use super::checker::Checker;
 use super::finding::Hazard;
-use super::names::{Grid, KernelNames};
+use super::names::{KernelNames, WorkgroupGrid};
 use crate::exec::{self, Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
 use crate::memory::Closed;
 use crate::sync::{Counter, FenceState};
@@ -191,7 +191,7 @@ impl Commands {
         &self,
         checker: &Checker,
         names: &Arc<KernelNames>,
-        (buffers, grid): (&[GuestSlice], Grid),
+        (buffers, grid): (&[GuestSlice], WorkgroupGrid),
         touched: &mut Touched,
     ) {
         checker.count(|counts| counts.commands_forgotten += touched.lost);
@@ -432,7 +432,7 @@ impl LogState {
         &mut self,
         checker: &Checker,
         names: &Arc<KernelNames>,
-        (buffers, grid): (&[GuestSlice], Grid),
+        (buffers, grid): (&[GuestSlice], WorkgroupGrid),
         touched: &mut Touched,
     ) {
         let mut runs = Vec::new();

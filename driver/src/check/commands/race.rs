@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::memory::{AccessId, Cell};
 use super::order::Lack;
-use super::report::{self, Race};
+use super::report::{self, CommandRace};
 use super::scope::{Accesses, Stage};
 use super::{Access, Checker, Hazard, LogState, extent};
 use crate::check::finding::Severity;
@@ -147,7 +147,7 @@ impl LogState {
         let [first, second] = [earlier, now.id].map(|id| self.accesses[id as usize - 1].clone());
         let order = &self.orders[first.order as usize].order;
         let (pair, points) = ((&first, &second), (order.at, now.point));
-        let race = Race { hazard, lack, bytes, pair, points, order, events: &self.events };
+        let race = CommandRace { hazard, lack, bytes, pair, points, order, events: &self.events };
         report::report(checker, &race, Severity::Error);
     }
 

@@ -114,13 +114,13 @@ fn bind(
     }
     let infos: Vec<BindingInfo> = slots.into_values().map(|(info, _)| info).collect();
     let entries: Vec<_> = programs.iter().map(|(program, _)| format!("{:?}", program.entry())).collect();
-    let mut most = 1;
+    let mut max_invocations = 1;
     for (program, _) in programs {
         for groups in args.groups.iter().map(|groups| groups.0).chain([[1; 3]]) {
-            most = most.max(invocations(groups, program.workgroup_size())?.1);
+            max_invocations = max_invocations.max(invocations(groups, program.workgroup_size())?.1);
         }
     }
-    resources::bind(context, Declared { infos: &infos, by: &entries.join(", ") }, inputs, (None, most))
+    resources::bind(context, Declared { infos: &infos, by: &entries.join(", ") }, inputs, (None, max_invocations))
 }
 
 /// Runs the rounds. One is recorded while the one before it runs, as programs with two frames in flight do.

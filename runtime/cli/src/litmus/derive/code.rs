@@ -112,12 +112,7 @@ impl Code {
     }
 
     /// One of two operands.
-    pub(super) fn choose(
-        &mut self,
-        condition: BranchCondition,
-        then: Operand,
-        other: Operand,
-    ) -> Operand {
+    pub(super) fn choose(&mut self, condition: BranchCondition, then: Operand, other: Operand) -> Operand {
         let destination = self.temporary();
         self.set(destination.clone(), Expression::Operand(then));
         let skip = self.branch(Some(condition));

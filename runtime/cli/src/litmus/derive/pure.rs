@@ -105,9 +105,7 @@ pub(super) fn select(code: &mut Code, condition: &Val, then: &Val, other: &Val) 
         Val::Buffer(_) => return Val::Unknown("a buffer as a condition".into()),
     };
     match (code.operand(then), code.operand(other)) {
-        (Ok(then), Ok(other)) => {
-            of_operand(code.choose(BranchCondition { comparison, left, right }, then, other))
-        },
+        (Ok(then), Ok(other)) => of_operand(code.choose(BranchCondition { comparison, left, right }, then, other)),
         (Err(reason), _) | (_, Err(reason)) => Val::Unknown(reason),
     }
 }

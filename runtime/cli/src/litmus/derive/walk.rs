@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spelter_memory_model::program::{BranchCondition, Comparison, Instruction, InstructionKind, Operand, Place as Line, Register};
+use spelter_memory_model::program::{
+    BranchCondition, Comparison, Instruction, InstructionKind, Operand, Place as Line, Register,
+};
 use spelter_shaders::ir::{Block, BlockCall, Inst, InstData, Kernel, Value, Variable};
 
 use super::Refusal;
@@ -161,7 +163,7 @@ impl<'a, 'k> Walk<'a, 'k> {
             Val::Number(_) => Ok(None),
             Val::Compare(comparison, a, b) => {
                 Ok(Some(BranchCondition { comparison: *comparison, left: a.clone(), right: b.clone() }))
-            },
+            }
             Val::Cell(register) => {
                 let left = Operand::Register(register.clone());
                 Ok(Some(BranchCondition { comparison: Comparison::NotEqual, left, right: Operand::Constant(0) }))
