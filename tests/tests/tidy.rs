@@ -46,7 +46,7 @@ const UNSAFE_FILES: &[&str] = &[
     // Signal handlers: what they may do is in `host_view.rs`.
     "driver/src/memory/fault.rs",
     "driver/src/memory/host_view.rs",
-    "driver/src/memory/import.rs",
+    "driver/src/resource/import.rs",
     "driver/src/memory/reserve.rs",
     "driver/src/pipeline/stored.rs",
     "driver/src/symbol.rs",

@@ -22,7 +22,7 @@ use super::notes::Noted;
 use super::progress::CountingObserver;
 use super::repair::Budget;
 use super::replays::Interrupted;
-use crate::pipeline::ShaderSource;
+use crate::shader_source::ShaderSource;
 
 /// A kernel in checked mode.
 pub(crate) struct CheckedCode {

@@ -9,7 +9,7 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{AtomicOp, BindingKind, Kernel, Scope, Site, SiteAction, VariableSpace};
 
 use super::finding::{FoundAccess, FoundInvocation, FoundMemory, FoundPlace};
-use crate::pipeline::ShaderSource;
+use crate::shader_source::ShaderSource;
 
 /// The names of a kernel.
 #[derive(Debug)]

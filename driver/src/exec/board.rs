@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::crew::{Crew, Member};
-use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
+use crate::sync::primitives::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 
 /// `Q` is a queue, `P` the payload of a phase, `S` a slot: the right to run kernels, with the memory for it.
 #[derive(Debug)]

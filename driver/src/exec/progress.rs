@@ -3,7 +3,7 @@
 use crossbeam_utils::CachePadded;
 
 use super::cpu_time::{ThreadNumber, this_thread};
-use super::sync::{AtomicU64, Ordering};
+use crate::sync::primitives::{AtomicU64, Ordering};
 
 /// Counts that the watchdog compares between checks. All accesses are relaxed: the counts publish no other data.
 #[derive(Debug)]

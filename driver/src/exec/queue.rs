@@ -12,10 +12,10 @@ use super::progress::{Mark, QueueProgress};
 use super::recording::{Batch, Recording};
 use super::run::{BatchPart, panic_message};
 use super::shared::{Shared, Slot};
-use super::sync::{Mutex, spin_until};
 use super::visit::Visit;
 use super::work::Work;
 use crate::error::DeviceError;
+use crate::sync::primitives::{Mutex, spin_until};
 use crate::sync::{Counter, Helper, Target, WAIT_SPIN, Wake};
 
 /// Number of times that a waiter looks for work before it sleeps.

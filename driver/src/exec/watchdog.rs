@@ -13,7 +13,7 @@ use super::cpu_time::Worked;
 use super::progress::Mark;
 use super::queue::QueueState;
 use super::shared::Shared;
-use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
+use crate::sync::primitives::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 
 /// Checks per time limit: an overrun is detected at most two periods too late.
 const CHECKS_PER_LIMIT: u32 = 16;

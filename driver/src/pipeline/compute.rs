@@ -11,7 +11,7 @@ use spelter_shaders::explain::{Explained, explain};
 use spelter_shaders::front::Blocks;
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, SampledPair, VariableSpace};
 
-use super::cache::{BindingCount, CacheStats, CompiledKernel, Key, Origin, ShaderSource, SharedKernel};
+use super::cache::{BindingCount, CacheStats, CompiledKernel, Key, Origin, SharedKernel};
 use super::deferred::KernelCode;
 use super::stored::StoredKernels;
 use super::{PipelineLayout, PushRange, ShaderModule, ShaderStage, Specialization, SpecializedShader};
@@ -21,6 +21,7 @@ use crate::device::Device;
 use crate::error::{Error, Misuse, TooMuchPrivate, require};
 use crate::exec::SourceLocations;
 use crate::limits::Limits;
+use crate::shader_source::ShaderSource;
 
 /// Maximum number of bytes of private memory of all invocations of a workgroup.
 const MAX_PRIVATE: u64 = 256 << 20;

@@ -7,10 +7,11 @@ use spelter_shaders::compile::{self, Module};
 use spelter_shaders::front::{SpecializationConstant, room};
 use spelter_shaders::ir::{Kernel, SourceLine};
 
-use super::cache::{Key, ShaderSource, SourceText};
+use super::cache::Key;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::host_memory::{self, GrowingRoom, Room};
+use crate::shader_source::{ShaderSource, SourceText};
 
 /// `SpecId` → value of the constant, in the low bits (`VkSpecializationInfo`). Ids that a module does not have are
 /// ignored.

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use super::Loss;
+use super::primitives::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 use super::wait::{Awaited, WAIT_SPIN};
 use super::wake::{Helper, Wake, Watchers};
 use crate::error::DeviceError;
-use crate::exec::Loss;
-use crate::exec::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 
 const WAITING: usize = 0;
 const SIGNALED: usize = 1;
