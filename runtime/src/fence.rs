@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use spelter_driver::FenceTask;
 
-use crate::batch::TimelinePoint;
 use crate::callbacks;
 use crate::error::Error;
 use crate::events::{Event, EventLog};
 use crate::outcome::Waits;
 use crate::share::Share;
+use crate::submission::TimelinePoint;
 use crate::timestamps::{Timestamp, Timestamps};
 use crate::trace::About;
 

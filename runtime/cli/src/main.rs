@@ -27,6 +27,7 @@ mod profile;
 mod profile_folder;
 mod random;
 mod reflect;
+mod rgb_picture;
 mod run;
 mod scalar;
 mod scratch;

@@ -6,12 +6,12 @@ use spelter_driver::{DescriptorPool, DescriptorSet, DescriptorSetLayout};
 
 use super::names::Names;
 use super::place::{FillTarget, Place};
-use crate::batch::{Clock, Submission};
 use crate::descriptors::{allocate, write_one};
 use crate::error::Error;
 use crate::ids::Serial;
 use crate::program::{BindingInfo, SetLayout};
 use crate::share::Share;
+use crate::submission::{Clock, Submission};
 
 /// Sets in a pool: the one that is in use now, and those of batches in flight.
 const SETS_IN_POOL: u32 = 4;

@@ -11,7 +11,7 @@ use spelter_locks::Mutex;
 
 use super::driver_sets::{DriverSets, Wanted};
 use super::names::{Names, Replaced, Tracked};
-use crate::batch::{Clock, Refusal};
+use crate::batch::Refusal;
 use crate::bind::Bind;
 use crate::error::{Error, rule};
 use crate::events::{Event, EventLog};
@@ -20,6 +20,7 @@ use crate::named_by::NamedBy;
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::{Holder, Share};
 use crate::slot_state::SlotState;
+use crate::submission::Clock;
 
 /// The shared part of a set's handles.
 pub(crate) struct SetInner {

@@ -13,7 +13,7 @@ use super::groups::OfProgram;
 use super::names::{Names, Replaced};
 use super::{SetInner, Wanted};
 use crate::barrier::{Fresh, Touch, Use};
-use crate::batch::{Batch, Clock, NotedUses, Refusal};
+use crate::batch::{Batch, NotedUses, Refusal};
 use crate::bindings::Bindings;
 use crate::descriptors::{ProgramState, SetCache, check_mapped, checked, next_number, used};
 use crate::error::Error;
@@ -21,6 +21,7 @@ use crate::events::EventLog;
 use crate::ids::{Serial, Slot};
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::Share;
+use crate::submission::Clock;
 
 /// The largest number of states that a context keeps.
 const MAX_STATES: usize = 256;

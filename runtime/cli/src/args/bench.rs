@@ -8,7 +8,7 @@ use spelter::Backend;
 use vulkan_spelter::options::seconds;
 
 use super::ImageArgs;
-use crate::bench::{BaselineName, GroupSweep, PushPart, Sweep};
+use super::sweep::{BaselineName, GroupSweep, PushPart, Sweep};
 use crate::slot::{Bind, Spec};
 
 /// `spelter bench`.

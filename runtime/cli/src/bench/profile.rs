@@ -11,8 +11,8 @@ use super::inputs::{Declared, Inputs};
 use super::measure::{Job, busy_shares};
 use super::resources::{self, BoundResources};
 use super::work::Work;
-use super::{failure, invocations, progress, sweep};
-use crate::args::ProfileArgs;
+use super::{failure, invocations, progress};
+use crate::args::{ProfileArgs, push_bytes};
 use crate::columns::{self, percent, seconds};
 use crate::device;
 use crate::failure::Failure;
@@ -78,7 +78,7 @@ fn calls<'a>(args: &ProfileArgs, programs: &'a [(Program, Work)]) -> Result<Vec<
         let (in_each, all) = invocations(groups, program.workgroup_size())?;
         let push = match program.push_bytes() {
             0 => Vec::new(),
-            _ => sweep::push_bytes(&args.push, in_each).map_err(Failure::misuse)?,
+            _ => push_bytes(&args.push, in_each).map_err(Failure::misuse)?,
         };
         let flops = work.of(&push).most.map(|most| most.flops as f64 * all as f64);
         Ok(Call { program, groups, push, flops })
