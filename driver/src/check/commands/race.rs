@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 
 use super::memory::{AccessId, Cell};
 use super::order::Lack;
+use super::record::extent;
 use super::report::{self, CommandRace};
 use super::scope::{Accesses, Stage};
-use super::{Access, Checker, Hazard, LogState, extent};
+use super::{Access, Checker, Hazard, LogState};
 use crate::check::finding::Severity;
 
 /// What decides whether one access stands for another one.
