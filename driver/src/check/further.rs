@@ -80,6 +80,8 @@ impl Pairs<'_> {
                 if is_left || known.contains(&key) || !self.conflicts(pair) || self.are_ordered(pair) {
                     continue;
                 }
+                // Lines that were ordered many times mostly are so again: others go first. Of these the nearest pair of
+                // each later access goes before the rest.
                 if search.ordered.get(&self.sites(pair)).is_some_and(|&ordered| ordered >= MANY_ORDERED) {
                     let waiting = &mut search.waiting[usize::from(!nearest.insert(self.sites(pair)))];
                     match waiting.len() < MAX_PAIRS_OF_ONE {

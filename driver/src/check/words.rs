@@ -204,6 +204,7 @@ pub(super) fn reason(names: &SliceNames<'_>, reason: &Reason, (first, second): (
         Reason::ReadsFrom { read, write, lacks } => {
             Some(format!("{} reads from {}, but {}", place(*read), place(*write), gap(lacks)?))
         }
+        // At one place in the source it is one barrier for a reader, though each invocation has an event of its own.
         Reason::Meet { left, right, lacks: Gap::Class(event, class) } if place(*left) == place(*right) => {
             let (meet, lacks) = (place(*left), memory(language, *class));
             let at = place(*event);

@@ -138,6 +138,8 @@ pub(super) fn watch(shared: &Shared) {
         last += slice;
         if shared.nap().is_active() {
             idle = 0;
+            // A pause that took longer than two periods was no work of the kernel: the process was stopped, or the
+            // machine slept.
             check(shared, &mut seen, limit, (slice, 2 * period));
         } else if idle < PATIENCE {
             idle += 1;

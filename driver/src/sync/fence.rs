@@ -78,6 +78,8 @@ impl FenceState {
         match lost {
             Some(lost) => Err(lost),
             None if settled => Ok(true),
+            // Whether or not the device is lost: the queue settles the fence of each batch in line, and its batch may
+            // have succeeded.
             None if in_line && timeout.is_some() => Ok(false),
             None => self.loss.check().map(|()| false),
         }

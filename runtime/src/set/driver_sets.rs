@@ -72,6 +72,8 @@ impl DriverSets {
                 FillTarget::Another(old, since) => {
                     written = Some(false);
                     let set = allocate(share.device(), pool, wanted.layout, SETS_IN_POOL)?;
+                    // A batch still reads the old set. Descriptors that have not changed are copied, which costs less
+                    // than to write them.
                     copy(&set, old, names, wanted, since)?;
                     counters.sets_allocated.one();
                     counters.sets_dropped.one();
@@ -82,6 +84,7 @@ impl DriverSets {
                     (allocate(share.device(), pool, wanted.layout, SETS_IN_POOL)?, None)
                 }
             };
+            // A new set has nothing yet; another one lacks only what changed since it was written.
             let is_news = |place| since.is_none_or(|since| names.changed_since(place, since));
             for (info, element, place) in wanted.descriptors().filter(|(.., place)| is_news(*place)) {
                 if let Some(state) = names.state(place) {

@@ -196,6 +196,7 @@ impl SetState {
         looked: &mut Looked,
     ) -> Result<(), Error> {
         looked.restart();
+        // Before the checks: an event that comes while they run makes the next call check again.
         let seen = share.journal().count();
         self.slots.update(program, bindings, share)?;
         let mut is_listed = true;
@@ -214,6 +215,7 @@ impl SetState {
                 group.listed = Some(names.last_change());
             }
         }
+        // A batch that noted the old number skips the test of these accesses; a new number makes it test them.
         if !is_listed || self.slots.number != self.slots_number {
             (self.number, self.slots_number) = (next_number(), self.slots.number);
         }

@@ -130,9 +130,11 @@ fn walk(
                 }
                 state.path.steps.push(Step { at: state.at, value, round });
                 if let Some(destination) = destination.as_ref().filter(|_| operation.reads()) {
+                    // The number is not known yet: the search chooses the write.
                     state.path.registers.insert(destination.clone(), Value::Read(step));
                 }
                 let quorum = matches!(barrier, Some(Barrier::Static { quorum: Some(_), .. }));
+                // A path of its own ends here: that of a thread which waits for others that never come.
                 if quorum || unfinished && matches!(barrier, Some(Barrier::Static { .. })) {
                     found.push(Path { end: End::Waiting, ..state.path.clone() });
                 }
@@ -153,6 +155,7 @@ fn walk(
                     state.at = if comparison.holds(*left, *right) { *target } else { next };
                     continue;
                 }
+                // Both ways are paths; the values of reads decide which of them an execution takes.
                 let mut taken = State {
                     path: state.path.clone(),
                     at: *target,

@@ -160,6 +160,7 @@ impl LogState {
     /// stands for an atomic of another queue or stage only if it is ordered after it.
     fn others(&mut self, cell: Cell, access: &Access, run: &Range<u64>) -> u32 {
         let new = self.kind(access.id);
+        // A plain write stands for everything before it: what races with that races with the write, or was reported.
         if new.access.writes() && !new.atomic {
             return 0;
         }

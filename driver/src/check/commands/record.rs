@@ -131,6 +131,8 @@ impl LogState {
         let mut ids: HashMap<(Site, bool), Access, FixedState> = HashMap::default();
         let mut list = Vec::with_capacity(runs.len());
         for (range, touch) in runs {
+            // An instruction that writes may stand for a load, too (`Kernel::updates`): the read is the first of the
+            // two.
             let updates = touch.write().filter(|&site| touch.read().is_none() && touched.is_update(site));
             for (site, writes) in [(touch.read().or(updates), false), (touch.write(), true)] {
                 let Some(site) = site else { continue };
@@ -140,6 +142,7 @@ impl LogState {
                         let access = report::access_type(names, touched.reference(site), writes);
                         let (queue, submitted) = (Some(current.queue), current.submitted);
                         let point = Point { queue, submitted, stage: Stage::ComputeShader, access };
+                        // Dependencies know stages and types of access, not instructions: one order for all of a type.
                         let order = match orders.get(&access) {
                             Some(order) => *order,
                             None => self.order(point, extent.clone()),

@@ -217,6 +217,7 @@ impl CommandRace<'_> {
     fn what_lacks(&self) -> String {
         let (first, second) = self.points;
         let (was, is) = (first.access.name(), second.access.name());
+        // The last barrier is the one that a program meant for the second access, so its fault is the cause.
         let last = |wanted: fn(&Barrier, &Point, &Point) -> bool| {
             self.barriers().find(|barrier| wanted(barrier, &first, &second))
         };
@@ -277,6 +278,7 @@ impl CommandRace<'_> {
     /// on the observed execution.
     fn repairs(&self) -> Vec<Repair> {
         let (first, second) = self.points;
+        // Only a write has a value that must be made available: after a read an execution dependency is enough.
         let carries = first.access.writes();
         let accesses = |of: Accesses| if carries { of } else { Accesses::NONE };
         let text = match (self.lack, first.queue, second.queue) {
@@ -312,6 +314,7 @@ impl CommandRace<'_> {
                 let src = format!("srcStageMask {}, srcAccessMask {from}", first.stage.name());
                 let dst = format!("dstStageMask {}, dstAccessMask {to}", second.stage.name());
                 match (self.pair.0, self.pair.1) {
+                    // The barrier that makes the transition is there: its own scopes have to grow.
                     (_, transition) if transition.command.is_transition() => {
                         format!("{src} in the barrier of the {}", self.name(transition))
                     }

@@ -306,6 +306,7 @@ impl Changed {
         let (one, other) = edit.places();
         let data = site(one)?;
         match *edit {
+            // Its place is not an instruction: `place.rs` finds one.
             Edit::Barrier(..) => return None,
             Edit::Atomic(_, _, within) => {
                 self.atomic(&data, within, AtomicOrder::RELAXED)?;
@@ -339,6 +340,7 @@ impl Changed {
                 }
                 continue;
             }
+            // A fence or barrier acquires and releases for the accesses around it.
             let (reads, writes) = match data {
                 InstData::Atomic { op, .. } => (!op.is_store(), !op.is_load()),
                 _ => (true, true),

@@ -167,6 +167,7 @@ impl DispatchRun<'_> {
             }
             Some((changed.finish(), has_arguments))
         };
+        // The words leave the choice between both forms, so both are tried.
         let Some((first, _)) = with(false) else { return Vec::new() };
         let second = with(true).filter(|(_, has)| *has && language == Language::Glsl);
         [first].into_iter().chain(second.map(|(kernel, _)| kernel)).collect()

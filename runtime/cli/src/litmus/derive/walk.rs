@@ -97,6 +97,7 @@ impl<'a, 'k> Walk<'a, 'k> {
     /// Follows one path to its end.
     fn path(&mut self, mut block: Block, mut state: State) -> Result<(), Refusal> {
         loop {
+            // A loop closes only where its state repeats, as while it waits for a flag; otherwise it is unrolled.
             if self.shared.flow.headers.contains(&block) && self.continues_before(block, &state) {
                 return Ok(());
             }
@@ -122,6 +123,7 @@ impl<'a, 'k> Walk<'a, 'k> {
                 }
             }
             let Some(to) = next else {
+                // The code of the pending paths follows, and this one must not run into it.
                 if !self.pending.is_empty() {
                     let end = self.code.branch(None);
                     self.ends.push(end);
