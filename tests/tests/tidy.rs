@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+mod cycles;
 mod layers;
 mod pages;
 mod statics;
