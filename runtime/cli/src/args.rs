@@ -37,7 +37,7 @@ use spelter_shaders::back::x86::Isa;
 use vulkan_spelter::options::seconds;
 
 use crate::output::Color;
-use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
+use crate::structured::{Bind, Groups, Print, Push, Save, Spec};
 
 /// Runs Vulkan compute programs on CPU workers.
 #[derive(Debug, Parser)]

@@ -34,6 +34,7 @@ mod scratch;
 mod shader;
 mod slot;
 mod statistics;
+mod structured;
 mod test;
 mod trace;
 mod value;

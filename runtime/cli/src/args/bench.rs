@@ -9,7 +9,7 @@ use vulkan_spelter::options::seconds;
 
 use super::ImageArgs;
 use super::sweep::{BaselineName, GroupSweep, PushPart, Sweep};
-use crate::slot::{Bind, Spec};
+use crate::structured::{Bind, Spec};
 
 /// `spelter bench`.
 #[derive(Debug, Args)]

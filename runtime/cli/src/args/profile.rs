@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::sweep::PushPart;
 use super::{DeviceArgs, ExecArgs, ExecDeviceArgs, ImageArgs};
-use crate::slot::{Bind, Groups, ImageOption, SamplerOption, Spec, TexelsOption};
+use crate::structured::{Bind, Groups, ImageOption, SamplerOption, Spec, TexelsOption};
 
 /// `spelter profile`.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::scalar::Scalar;
-use crate::slot::Push;
+use crate::structured::Push;
 
 /// Values of one sweep, at most.
 const MAX_VALUES: usize = 256;

@@ -34,7 +34,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::names;
 use crate::shader::{self, Shader};
-use crate::slot::Bind;
+use crate::structured::Bind;
 use crate::value::Value;
 
 use invocation::{BuiltIns, Shared};
