@@ -12,10 +12,11 @@ use spelter_shaders::schedule::Schedule;
 
 use crate::check::{CheckOptions, CheckResults, CheckStats, Checker, Finding, MappedAccesses};
 use crate::error::Error;
-use crate::exec::{CommandLog, Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
+use crate::exec::{CommandLog, Executor, ExecutorOptions, Observer, QueueState, TimeLimit};
 use crate::limits::Limits;
 use crate::memory::{Heap, HostObserver, default_bytes};
 use crate::pipeline::{Compilers, PipelineCache};
+use crate::sync::Loss;
 
 /// Maximum number of worker threads of a device.
 pub const MAX_WORKERS: usize = 1024;

@@ -10,8 +10,10 @@ pub mod command;
 pub mod descriptor;
 mod device;
 pub mod error;
+mod event;
 mod exec;
 pub mod host_memory;
+mod json;
 mod limits;
 mod memory;
 pub mod pipeline;
@@ -19,6 +21,7 @@ pub mod profile;
 mod query;
 pub mod queue;
 pub mod resource;
+mod shader_source;
 #[cfg(unix)]
 pub mod symbol;
 mod sync;
@@ -38,17 +41,17 @@ pub use descriptor::{
 };
 pub use device::{Device, DeviceOptions, MAX_WORKERS, Properties};
 pub use error::{DeviceError, Error, Misuse, TooMuchPrivate};
+pub use event::Event;
 pub use exec::{Chunk, CommandId, DispatchInfo, Observer, Observers, OwnershipTransfer, SubmissionId, SubmissionSize};
 pub use host_memory::OutOfHostMemory;
 pub use limits::Limits;
 pub use pipeline::{
-    CacheStats, ComputePipeline, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, Specialization,
+    CacheStats, ComputePipeline, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, ShaderStage, Specialization,
     SpecializedShader, StoredKernels, check_workgroup,
 };
-pub use query::QueryPool;
-pub use queue::{Event, Fence, FenceTask, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};
+pub use queue::{Fence, FenceTask, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};
 pub use resource::{
-    Buffer, BufferView, DeviceMemory, FormatProperties, Image, ImageInfo, ImageView, ImageViewInfo, Sampler,
+    Buffer, BufferView, DeviceMemory, FormatProperties, Image, ImageInfo, ImageView, ImageViewInfo, QueryPool, Sampler,
     SamplerInfo, format_properties, view_features,
 };
 pub use spelter_shaders::compile::Backend;

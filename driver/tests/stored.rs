@@ -5,7 +5,7 @@ use crate::common;
 use crate::common::{STORAGE, Words, device, run};
 use proptest::prelude::*;
 use spelter_driver::{
-    Backend, Binding, ComputePipeline, Device, Origin, PipelineLayout, PushRange, SealKey, ShaderModule,
+    Backend, Binding, ComputePipeline, Device, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, ShaderStage,
     Specialization, StoredKernels,
 };
 
@@ -49,7 +49,7 @@ impl Made {
         stored: &StoredKernels,
         may_compile: bool,
     ) -> Option<(ComputePipeline, Origin)> {
-        let shader = (&self.module, "main", constants);
+        let shader = ShaderStage { module: &self.module, entry: "main", specialization: constants };
         self.device.create_compute_pipeline_stored(shader, &self.layout, stored, may_compile).unwrap()
     }
 

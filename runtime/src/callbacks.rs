@@ -13,16 +13,11 @@
 //! (`loom_tests/callbacks.rs`); no atomic is involved.
 
 use std::collections::{HashMap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Poll, Wake, Waker};
 
 use foldhash::fast::FixedState;
-use spelter_locks::PerProcess;
 
-use crate::error::Error;
-use crate::fence::Fence;
 use crate::sync::{Condvar, Mutex};
 
 /// What is polled until it has been called.
@@ -38,7 +33,7 @@ pub(crate) struct Calls<R> {
 }
 
 struct CallsState<R> {
-    requests: HashMap<u64, Slot<R>, FixedState>,
+    requests: HashMap<u64, RequestState<R>, FixedState>,
     /// The numbers of requests to be polled.
     ready: VecDeque<u64>,
     next: u64,
@@ -47,7 +42,7 @@ struct CallsState<R> {
 }
 
 /// A request.
-enum Slot<R> {
+enum RequestState<R> {
     Waiting(R),
     /// The thread polls it.
     Polled,
@@ -87,7 +82,7 @@ impl<R: Request + 'static> Calls<R> {
         let mut state = self.state.lock();
         let number = state.next;
         state.next += 1;
-        state.requests.insert(number, Slot::Waiting(request));
+        state.requests.insert(number, RequestState::Waiting(request));
         state.ready.push_back(number);
         if state.served {
             self.woken.notify_all();
@@ -116,7 +111,7 @@ impl<R: Request + 'static> Calls<R> {
             };
             // A request that is done may have been woken before.
             let Some(slot) = state.requests.get_mut(&number) else { continue };
-            let Slot::Waiting(mut request) = std::mem::replace(slot, Slot::Polled) else { continue };
+            let RequestState::Waiting(mut request) = std::mem::replace(slot, RequestState::Polled) else { continue };
             drop(state);
             let waker = Waker::from(Arc::new(RequestWaker { calls: Arc::clone(&self), number }));
             let polled = request.poll(&waker);
@@ -125,7 +120,7 @@ impl<R: Request + 'static> Calls<R> {
             match polled {
                 Poll::Pending => {
                     if let (Some(slot), Some(request)) = (state.requests.get_mut(&number), done.take()) {
-                        *slot = Slot::Waiting(request);
+                        *slot = RequestState::Waiting(request);
                     }
                 }
                 Poll::Ready(()) => {
@@ -139,37 +134,4 @@ impl<R: Request + 'static> Calls<R> {
             }
         }
     }
-}
-
-/// A function to be called.
-type Call = Box<dyn FnOnce(Result<(), Error>) + Send>;
-
-/// A fence and the function to be called when it is done.
-struct FenceCall {
-    fence: Fence,
-    call: Option<Call>,
-}
-
-impl Request for FenceCall {
-    fn poll(&mut self, waker: &Waker) -> Poll<()> {
-        Pin::new(&mut self.fence).poll(&mut Context::from_waker(waker)).map(|result| {
-            if let Some(call) = self.call.take() {
-                // The panic is printed by the process's hook; other functions are called all the same.
-                let _ = catch_unwind(AssertUnwindSafe(|| call(result)));
-            }
-        })
-    }
-}
-
-/// Calls a function when a fence is done.
-pub(crate) fn call_when_done(fence: Fence, call: Call) -> Result<(), Error> {
-    // In a forked process, the thread and what it would call are the parent's.
-    static CALLS: PerProcess<Arc<Calls<FenceCall>>> = PerProcess::new(Calls::new);
-    CALLS.get().enter(FenceCall { fence, call: Some(call) }, |calls| {
-        let thread = std::thread::Builder::new().name("spelter-callbacks".into());
-        match thread.spawn(move || calls.serve()) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Error::OutOfMemory(format!("a thread for callbacks of fences: {error}"))),
-        }
-    })
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use spelter_driver::{CommandBuffer, Queue};
 
 use crate::barrier::Use;
-use crate::batch::{Clock, Refusal, Timeline};
+use crate::batch::{Refusal, Timeline};
 use crate::bindings::Bindings;
 use crate::descriptors::{ProgramStates, SetCache};
 use crate::events::EventLog;
 use crate::ids::CommandKind;
 use crate::set::{GroupSets, SetStates};
 use crate::share::Share;
+use crate::submission::Clock;
 
 /// The mutable part of a context.
 pub(crate) struct ContextState {

@@ -190,11 +190,11 @@ pub(crate) struct EventLog {
     context: ContextId,
     on: AtomicBool,
     /// A leaf lock.
-    events: Mutex<Kept>,
+    events: Mutex<LoggedEvents>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct LoggedEvents {
     list: VecDeque<Event>,
     lost: u64,
     sets: SeenSets,
@@ -210,7 +210,7 @@ struct SeenSets {
 
 impl EventLog {
     pub(crate) fn new(context: ContextId) -> Self {
-        Self { context, on: AtomicBool::new(false), events: Mutex::new(Kept::default()) }
+        Self { context, on: AtomicBool::new(false), events: Mutex::new(LoggedEvents::default()) }
     }
 
     /// The context's batch with that serial.

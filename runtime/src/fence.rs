@@ -1,5 +1,7 @@
 //! Fences: completion of flushed commands. To wait for it, to ask, to await, or to be called.
 
+mod on_done;
+
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,12 +10,11 @@ use std::time::{Duration, Instant};
 
 use spelter_driver::FenceTask;
 
-use crate::batch::TimelinePoint;
-use crate::callbacks;
 use crate::error::Error;
 use crate::events::{Event, EventLog};
 use crate::outcome::Waits;
 use crate::share::Share;
+use crate::submission::TimelinePoint;
 use crate::timestamps::{Timestamp, Timestamps};
 use crate::trace::About;
 
@@ -158,7 +159,7 @@ impl Fence {
     /// # }
     /// ```
     pub fn on_done(&self, call: impl FnOnce(Result<(), Error>) + Send + 'static) -> Result<(), Error> {
-        callbacks::call_when_done(self.clone(), Box::new(call))
+        on_done::call_when_done(self.clone(), Box::new(call))
     }
 
     /// Waits for at most `limit` and returns whether the commands are done. [`Error::DeviceLost`] if they never will

@@ -66,6 +66,7 @@ mod share;
 mod slot_info;
 mod slot_state;
 mod stats;
+mod submission;
 mod sync;
 pub mod testing;
 mod timestamps;

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use spelter_driver::CommandBuffer;
 
 use crate::barrier::Use;
-use crate::batch::TimelinePoint;
 use crate::buffer::BufferSlice;
 use crate::context::Context;
 use crate::error::{Error, rule};
@@ -19,6 +18,7 @@ use crate::ids::Access;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
 use crate::share::Member;
+use crate::submission::TimelinePoint;
 use crate::transfer::check_inside;
 
 /// A buffer, or a part of one, to be lent to the driver's API, and what its commands do with it: see

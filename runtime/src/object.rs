@@ -9,11 +9,11 @@ use std::sync::{Arc, OnceLock, Weak};
 use spelter_driver::{Buffer, Device, Image};
 use spelter_locks::Mutex;
 
-use crate::batch::Submission;
 use crate::error::Error;
 use crate::ids::{ObjectId, ResourceId, SlotKind};
 use crate::memory::{Memory, Spares, Storage, Template};
 use crate::serial::{Object, Usage};
+use crate::submission::Submission;
 use crate::view::{Part, View, Views};
 
 /// The initial bytes of a new object.

@@ -241,16 +241,19 @@ impl<S: SubmittedBatch> Usage<S> {
                 }
                 continue;
             }
+            // Both tests are cheaper than a wait, but take a leaf lock: most entries have retired.
             let ordered = || entry.clock.orders(until, &clock.queue) || clock.is_after(entry.clock.id, until);
             if until > entry.clock.retired() && !ordered() {
                 return Err(First::Done(point()));
             }
         }
         if let Some(entry) = entries.iter_mut().find(|entry| entry.clock.id == clock.id) {
+            // Serials of a context only grow, so the older value needs not be kept.
             let first = entry.until(Access::Write) < serial;
             *(if access.writes() { &mut entry.write } else { &mut entry.read }) = serial;
             return Ok(first);
         }
+        // Here, and not at each retirement: the list grows by contexts only, and nothing watches their serials.
         entries.retain(|entry| !entry.is_over());
         let (read, write) = if access.writes() { (0, serial) } else { (serial, 0) };
         entries.push(UsageEntry { clock: Arc::clone(clock), read, write });

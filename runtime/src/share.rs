@@ -9,7 +9,6 @@ use spelter_driver::profile::Profile;
 use spelter_driver::{Device, Queue};
 use spelter_locks::Mutex;
 
-use crate::batch::{Clock, ContextQueue, TimelinePoint};
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::holds::Holds;
@@ -19,6 +18,7 @@ use crate::memory::Memory;
 use crate::named_by::NamedBy;
 use crate::recordings::Recordings;
 use crate::stats::{Counters, Stats};
+use crate::submission::{Clock, ContextQueue, TimelinePoint};
 use crate::trace::Trace;
 
 /// What the device's shared state asks of each context.

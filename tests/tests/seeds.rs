@@ -1,23 +1,23 @@
-//! `docs/seeds.md` is true: each file that it names exists, each test that it names is a test, and a row without tests
+//! `docs/seeds.md` is true: each file that it names exists, each test that it names is a test, and a rule without tests
 //! says why.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use std::path::{Path, PathBuf};
 
-/// How a rule that is not held to starts its second column.
+/// How the reason starts that a rule which is not held to has in place of files.
 const REASONS: [&str; 3] = ["By design: ", "Waits for ", "Open: "];
 
-/// What rows may wait for, and the file or folder of the sources with which it begins: once that exists, it has landed,
-/// and its rows have a place and a test, or say by which design they have none. Whatever lands in another place changes
-/// this table. The longest of several that fit counts.
+/// What rules may wait for, and the file or folder of the sources with which it begins: once that exists, it has
+/// landed, and they have a place and a test, or say by which design they have none. Whatever lands in another place
+/// changes this table. The longest of several that fit counts.
 const AWAITED: [(&str, &str); 3] = [
     ("the checked mode of the driver with caches", "driver/src/check/caches.rs"),
     ("the checked mode of the driver", "driver/src/check"),
     ("the SIMD form as a language", "runtime/cli/src/run/simd.rs"),
 ];
 
-/// Why a row must not wait for this any more.
+/// Why a rule must not wait for this any more.
 fn landed(place: &str, exists: impl Fn(&str) -> bool) -> Option<String> {
     let subject = place.strip_prefix("Waits for ")?;
     match AWAITED.iter().find(|(awaited, _)| subject.starts_with(awaited)) {
@@ -40,9 +40,9 @@ fn path_of(name: &str) -> PathBuf {
     root().join(folder).join(name)
 }
 
-/// The texts between backticks of a cell that name files: they contain a slash.
-fn names(cell: &str) -> impl Iterator<Item = &str> {
-    cell.split('`').skip(1).step_by(2).filter(|name| name.contains('/'))
+/// The texts between backticks of a text that name files: they contain a slash.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2).filter(|name| name.contains('/'))
 }
 
 /// Whether a source has a test of this name: `#[test]` is one of the attributes before the function. Tests of
@@ -71,31 +71,45 @@ fn wrong(name: &str) -> Option<String> {
     (!has_test(&std::fs::read_to_string(path).unwrap(), test)).then(|| format!("{file} has no test {test}"))
 }
 
-/// The rows of the page: section, rule, place, tests.
-fn rows(page: &str) -> Vec<[String; 4]> {
+/// The items of a page's sections, with the items below them, each in one line.
+fn items(page: &str) -> Vec<(String, String, Vec<String>)> {
     let mut section = String::new();
-    let mut rows = Vec::new();
+    let mut items: Vec<(String, String, Vec<String>)> = Vec::new();
     for line in page.lines() {
         if let Some(title) = line.strip_prefix("## ") {
             section = title.to_owned();
-        }
-        let cells = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"));
-        // The table before the first section is the sum of the others.
-        let Some(cells) = cells.filter(|_| !section.is_empty()) else { continue };
-        let cells: Vec<_> = cells.split(" | ").map(str::trim).collect();
-        let [rule, place, tests] = cells[..] else { panic!("a row with {} cells: {line}", cells.len()) };
-        if rule != "rule" && !rule.starts_with("---") {
-            rows.push([section.clone(), rule.to_owned(), place.to_owned(), tests.to_owned()]);
+        } else if let Some(rule) = line.strip_prefix("- ") {
+            items.push((section.clone(), rule.to_owned(), Vec::new()));
+        } else if let (Some(part), Some((_, _, parts))) = (line.strip_prefix("  - "), items.last_mut()) {
+            parts.push(part.to_owned());
+        } else if let (true, Some((_, rule, parts))) = (line.starts_with("  "), items.last_mut()) {
+            *parts.last_mut().unwrap_or(rule) += &format!(" {}", line.trim_start());
         }
     }
-    rows
+    items
+}
+
+/// The rules of the page: section, rule, place (or the reason why there is none), tests.
+fn rules(page: &str) -> Vec<[String; 4]> {
+    let rules = items(page).into_iter().map(|(section, rule, parts)| {
+        let (mut place, mut tests) = (String::new(), String::new());
+        for part in parts {
+            match (part.strip_prefix("where: "), part.strip_prefix("tests: ")) {
+                (Some(files), _) => place = files.to_owned(),
+                (_, Some(names)) => tests = names.to_owned(),
+                _ => place = part,
+            }
+        }
+        [section, rule, place, tests]
+    });
+    rules.collect()
 }
 
 #[test]
 fn every_test_and_file_of_the_page_exists() {
     let page = std::fs::read_to_string(root().join("docs/seeds.md")).unwrap();
     let mut faults = Vec::new();
-    for [_, rule, place, tests] in rows(&page) {
+    for [_, rule, place, tests] in rules(&page) {
         faults.extend(names(&place).chain(names(&tests)).filter_map(|name| Some(format!("{rule}: {}", wrong(name)?))));
         let exists = |path: &str| root().join(path).exists();
         faults.extend(landed(&place, exists).map(|fault| format!("{rule}: {fault}")));
@@ -107,11 +121,11 @@ fn every_test_and_file_of_the_page_exists() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// One row for each rule that was found in the documents, and the table at the head of the page counts them.
+/// One item for each rule that was found in the documents, and the table at the head of the page counts them.
 #[test]
 fn no_rule_is_lost() {
     let page = std::fs::read_to_string(root().join("docs/seeds.md")).unwrap();
-    let rows = rows(&page);
+    let found = rules(&page);
     for (title, rules) in [
         ("The Vulkan memory model", 64),
         ("Variable pointers", 39),
@@ -119,7 +133,7 @@ fn no_rule_is_lost() {
         ("The execution model of vISA", 89),
         ("Memory dependencies and caches", 77),
     ] {
-        let places: Vec<_> = rows.iter().filter(|row| row[0] == title).map(|row| &row[2]).collect();
+        let places: Vec<_> = found.iter().filter(|rule| rule[0] == title).map(|rule| &rule[2]).collect();
         assert_eq!(places.len(), rules, "{title}");
         let [design, waits, open] =
             REASONS.map(|reason| places.iter().filter(|place| place.starts_with(reason)).count());
@@ -130,10 +144,10 @@ fn no_rule_is_lost() {
 }
 
 #[test]
-fn a_row_waits_only_for_what_has_not_landed() {
-    let (row, all) = ("Waits for the checked mode of the driver, which derives edges", |_: &str| true);
-    assert!(landed(row, all).unwrap().contains("which has landed: driver/src/check"));
-    assert_eq!(landed(row, |path| path.ends_with("caches.rs")), None, "its caches are another subject");
+fn a_rule_waits_only_for_what_has_not_landed() {
+    let (place, all) = ("Waits for the checked mode of the driver, which derives edges", |_: &str| true);
+    assert!(landed(place, all).unwrap().contains("which has landed: driver/src/check"));
+    assert_eq!(landed(place, |path| path.ends_with("caches.rs")), None, "its caches are another subject");
     assert_eq!(landed("`driver/src/lib.rs`", all), None);
     assert!(landed("Waits for the events of a context: an invalidation returns what it did", |_| false).is_some());
 }

@@ -179,14 +179,14 @@ pub unsafe extern "system" fn vk_icdNegotiateLoaderICDInterfaceVersion(version: 
         let place = Place { call: "vk_icdNegotiateLoaderICDInterfaceVersion", parameter: "version" };
         // SAFETY: by this function's contract.
         let mut version: InOut<'_, u32> = unsafe { InOut::from_c(version, place) }?;
-        let [least, most] = VERSIONS;
-        if version.get() < least {
+        let [min, max] = VERSIONS;
+        if version.get() < min {
             return Err(Error::Code(
                 vk::Result::ERROR_INCOMPATIBLE_DRIVER,
-                format!("the loader supports version {} of the interface, {least} is needed", version.get()),
+                format!("the loader supports version {} of the interface, {min} is needed", version.get()),
             ));
         }
-        version.put(version.get().min(most));
+        version.put(version.get().min(max));
         Ok(())
     })
 }

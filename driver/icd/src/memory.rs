@@ -136,6 +136,7 @@ fn map(
     let mut mapped = memory.mapped.lock();
     require(mapped.is_none(), at, "VUID-vkMapMemory-memory-00678", || "the memory is already mapped".into())?;
     let range = offset..if size == vk::WHOLE_SIZE { whole } else { offset + size };
+    // Under the lock of `mapped`, so that checked mode learns of mappings in the order of the calls.
     memory.driver.note_mapping(range.clone(), true);
     *mapped = Some(range);
     out.put(memory.driver.host_address().wrapping_add(offset as usize).cast());
@@ -231,6 +232,7 @@ fn check_host(
     use vk::ExternalMemoryHandleTypeFlags as H;
     let known = [H::HOST_ALLOCATION_EXT, H::HOST_MAPPED_FOREIGN_MEMORY_EXT].contains(&handle_type);
     require(known, at, of_type, || format!("handleType {handle_type:?} is not for host memory"))?;
+    // Valid usage, but memory of another device may be no memory of this process at all.
     if handle_type != IMPORTED {
         let what = format!("{at}: memory of other devices ({handle_type:?}) cannot be imported");
         return Err(Error::Code(vk::Result::ERROR_INVALID_EXTERNAL_HANDLE, what));

@@ -95,6 +95,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
             return Ok(None);
         }
         current_call::add_object(Self::Handle::TYPE, handle.as_raw(), describe::<Self>);
+        // The call has noted the object before: a message about a stale handle names it, too.
         let removed = Self::table().remove(Self::key(handle));
         if let Some(removed) = &removed {
             current_call::set_owner(removed.owner());

@@ -250,7 +250,6 @@
 pub mod answer;
 pub mod axioms;
 pub mod compact;
-mod cut;
 pub mod describe;
 pub mod dot;
 pub mod event;

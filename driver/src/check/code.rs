@@ -17,12 +17,12 @@ use spelter_shaders::ir::{Binding, InstData, Kernel, MemoryModel, Site, SiteActi
 use super::Checker;
 use super::commands::{Both, Touched};
 use super::dispatch::DispatchRun;
-use super::names::{Grid, KernelNames, Names};
+use super::names::{KernelNames, Names, WorkgroupGrid};
 use super::notes::Noted;
 use super::progress::CountingObserver;
 use super::repair::Budget;
 use super::replays::Interrupted;
-use crate::pipeline::ShaderSource;
+use crate::shader_source::ShaderSource;
 
 /// A kernel in checked mode.
 pub(crate) struct CheckedCode {
@@ -209,7 +209,7 @@ impl Code for CheckedCode {
         let mut both = Both { observer: &mut counted, touched: &mut touched };
         let began = Instant::now();
         let outcome = detected.code.run_observed(args, workgroups.clone(), scratch, &mut both);
-        let grid = Grid { groups: args.num_workgroups, base: workgroups.base() };
+        let grid = WorkgroupGrid { groups: args.num_workgroups, base: workgroups.base() };
         self.checker.commands().touched(&self.checker, &self.names, (args.buffers, grid), &mut touched);
         let snapshot = (copied && outcome != Outcome::OutOfMemory).then_some(&kept.snapshot);
         let (ended, elapsed) = (outcome == Outcome::Done, began.elapsed());

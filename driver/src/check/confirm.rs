@@ -220,6 +220,7 @@ impl<'a> Pairs<'a> {
                 }
                 for first in others.chain(near) {
                     looks += 1;
+                    // A look is cheap, but a word that all invocations access has millions of pairs.
                     let is_spent = looks.is_multiple_of(LOOKS_OF_EFFORT) && !self.spend(1);
                     if looks > MAX_LOOKS || is_spent {
                         self.open = Some((Undecided::TooManyPairs, None));

@@ -20,7 +20,7 @@ use super::confirm::{Confirmed, Update};
 use super::explanation::{self, SliceNames};
 use super::finding::{Finding, FoundAccess, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity};
 use super::log::{self, Accessed, Dispatch, Word};
-use super::names::Grid;
+use super::names::WorkgroupGrid;
 use super::recorder::Recorder;
 use super::repair::{self, Flag, Repairs};
 use super::replays::Interrupted;
@@ -253,7 +253,7 @@ impl DispatchRun<'_> {
     }
 
     pub(super) fn access(&self, site: Site, by: Invocation) -> FoundAccess {
-        let grid = Grid { groups: self.args.num_workgroups, base: self.workgroups.base() };
+        let grid = WorkgroupGrid { groups: self.args.num_workgroups, base: self.workgroups.base() };
         self.code.names.names.access_by(&self.code.needed.kernel, site, by, grid)
     }
 

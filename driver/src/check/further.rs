@@ -59,9 +59,9 @@ impl Pairs<'_> {
         known: &mut HashSet<K>,
         key: impl Fn(&Accessed, &Accessed) -> K,
     ) -> Further<K> {
-        let most = room.at_most(MAX_LOOKS_OF_ONE, MAX_PAIRS_OF_ONE);
+        let share = room.at_most(MAX_LOOKS_OF_ONE, MAX_PAIRS_OF_ONE);
         let (ordered, waiting, open) = (HashMap::default(), Default::default(), HashMap::default());
-        let mut search = Search { room: most, ordered, waiting, open };
+        let mut search = Search { room: share, ordered, waiting, open };
         let mut races = Vec::new();
         let of = |pairs: &Self, (first, second): (usize, usize)| key(&pairs.described[first], &pairs.described[second]);
         'all: for second in 0..self.accesses.len() {
@@ -80,6 +80,8 @@ impl Pairs<'_> {
                 if is_left || known.contains(&key) || !self.conflicts(pair) || self.are_ordered(pair) {
                     continue;
                 }
+                // Lines that were ordered many times mostly are so again: others go first. Of these the nearest pair of
+                // each later access goes before the rest.
                 if search.ordered.get(&self.sites(pair)).is_some_and(|&ordered| ordered >= MANY_ORDERED) {
                     let waiting = &mut search.waiting[usize::from(!nearest.insert(self.sites(pair)))];
                     match waiting.len() < MAX_PAIRS_OF_ONE {
@@ -101,7 +103,7 @@ impl Pairs<'_> {
                 races.push(self.confirmed(race));
             }
         }
-        room.take(most, search.room);
+        room.take(share, search.room);
         let described = |(key, (pair, why, is_seen)): (K, ((usize, usize), Undecided, bool))| {
             let accesses = (self.described[pair.0], self.described[pair.1]);
             let are_ordered = search.ordered.get(&self.sites(pair)).is_some_and(|&ordered| ordered >= MANY_ORDERED);

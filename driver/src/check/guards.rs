@@ -38,6 +38,7 @@ impl DispatchRun<'_> {
             return Some((own, Some(race)));
         }
         let guarding = |race: &&Confirmed| repair::guarding(of.log, race, kernel);
+        // The flags of all races of the replay: this race may be about a flag that guards another one's memory.
         let flags = of.flags.get_or_init(|| of.races.iter().take(MAX_GUARDED).map(guarding).collect());
         let sites = [race.first.site, race.second.site];
         let guards = |(&guarded, flags): (&&'r Confirmed, &Vec<Flag>)| {

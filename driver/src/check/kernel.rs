@@ -11,7 +11,7 @@ use spelter_shaders::ir::Kernel;
 use spelter_shaders::schedule::Schedule;
 
 use super::{CheckOptions, CheckStats, CheckedCode, Checker, Finding};
-use crate::pipeline::{ShaderSource, SourceText};
+use crate::shader_source::{ShaderSource, SourceText};
 
 /// Runs kernels in checked mode by one back end. They share the memory of the detector.
 #[derive(Debug)]

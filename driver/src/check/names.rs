@@ -9,7 +9,7 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{AtomicOp, BindingKind, Kernel, Scope, Site, SiteAction, VariableSpace};
 
 use super::finding::{FoundAccess, FoundInvocation, FoundMemory, FoundPlace};
-use crate::pipeline::ShaderSource;
+use crate::shader_source::ShaderSource;
 
 /// The names of a kernel.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Names {
     }
 
     /// An instruction that an invocation executed.
-    pub(super) fn access_by(&self, kernel: &Kernel, site: Site, by: Invocation, grid: Grid) -> FoundAccess {
+    pub(super) fn access_by(&self, kernel: &Kernel, site: Site, by: Invocation, grid: WorkgroupGrid) -> FoundAccess {
         let invocation = grid.invocation(by, kernel.workgroup_size);
         FoundAccess { invocation: Some(invocation), ..self.access(kernel, site) }
     }
@@ -132,7 +132,7 @@ impl KernelNames {
     }
 
     /// An instruction that an invocation executed.
-    pub(super) fn access_by(&self, site: Site, by: Invocation, grid: Grid) -> FoundAccess {
+    pub(super) fn access_by(&self, site: Site, by: Invocation, grid: WorkgroupGrid) -> FoundAccess {
         self.names.access_by(&self.kernel, site, by, grid)
     }
 
@@ -160,14 +160,14 @@ impl KernelNames {
 
 /// The workgroups of a dispatch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grid {
+pub(super) struct WorkgroupGrid {
     /// Workgroups in each direction.
     pub(super) groups: [u32; 3],
     /// The id of the first.
     pub(super) base: [u32; 3],
 }
 
-impl Grid {
+impl WorkgroupGrid {
     /// The ids of an invocation.
     pub(super) fn invocation(self, by: Invocation, workgroup_size: [u32; 3]) -> FoundInvocation {
         let local = position(by.local.into(), workgroup_size);
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn numbers_become_ids() {
-        let grid = Grid { groups: [4, 3, 2], base: [10, 0, 0] };
+        let grid = WorkgroupGrid { groups: [4, 3, 2], base: [10, 0, 0] };
         assert_eq!(grid.workgroup(0), [10, 0, 0]);
         assert_eq!(grid.workgroup(4 * 3 + 4 + 2), [12, 1, 1]);
     }

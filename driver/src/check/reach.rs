@@ -196,6 +196,8 @@ impl<'a> Search<'a> {
             Node::Instance(which) => {
                 let members = log.instances[which as usize].members.iter().copied();
                 let own = log.entry(self.first).thread;
+                // A redundant thread does nothing that another one does not do as well, so paths through it are paths
+                // through that one.
                 let passes = |member: &Index| !log.thread(*member).redundant || log.entry(*member).thread == own;
                 let member = |member| if repair { self.place(member) } else { Node::Left(member) };
                 nodes.extend(members.filter(passes).map(member));
@@ -209,15 +211,19 @@ impl<'a> Search<'a> {
                 nodes.extend(before.map(|before| Node::Event(before, acquired)));
                 let instance = log.instance(index).filter(|_| !acquired.is_empty());
                 nodes.extend(instance.map(|(which, _)| Node::Instance(which)));
+                // Of the accesses only atomics lead to other invocations: a plain read synchronizes with nothing.
                 let Some(access) = operation.access().filter(|access| access.atomic) else { return Ok(()) };
                 let source = entry.source.get().filter(|write| self.is_late(write));
                 if repair {
                     nodes.extend(source.map(|write| self.place(write)));
+                    // A repair may make any write whose release sequence this one continues a release.
                     let continued = continues(log, index)?.into_iter().filter(|write| self.is_late(write));
                     nodes.extend(continued.map(|write| self.place(write)));
                 } else if access.reads
                     && (operation.acquire && self.links(&operation) || acquired.contains(access.class))
                 {
+                    // A source that is not mutually ordered with the read starts no synchronizes-with edge, whatever
+                    // its value.
                     nodes.extend(source.filter(|&write| log.mutual(write, index)).map(Node::Sequence));
                 }
             }

@@ -4,35 +4,27 @@
 //! piece is dropped if it has neither an access of a candidate word nor an atomic write that another workgroup might
 //! read: a kernel without atomics leaves a log of only the workgroups concerned.
 
+mod atomics;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::HashMap;
-use spelter_memory_model::event::{Classes, Scope as MemoryScope};
+use spelter_memory_model::event::Classes;
 use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
-use spelter_shaders::ir::{Scope, Site, SiteAction, SiteData, StorageClass};
+use spelter_shaders::ir::{Scope, Site, SiteAction, SiteData};
 
 use super::barrier_order::BarrierOrder;
 use super::log::{Atomics, Dispatch, Entry, Index, Instance, Log, MaybeIndex, Thread, Word, reference};
-use super::operation::{operation, scope};
+use super::operation::operation;
+use atomics::Atomic;
 
-/// The last write of a byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writer {
-    /// None in the window that matters: nothing, or a plain write.
-    Plain,
-    Atomic(Index),
-}
-
-/// The atomics of one kind of memory.
-#[derive(Debug, Default)]
-struct Atomic {
-    /// Indices into [`Log::atomics`], by object, first byte, length and reference.
-    locations: HashMap<(u32, u64, u32, u32), u32>,
-    /// The last writes of the bytes of each word that an atomic wrote, by object and number of the word.
-    writers: HashMap<(u32, u64), [Writer; 4]>,
-    /// The last write with a scope in each instance of the scope: by number in [`Log::atomics`], scope, and number of
-    /// the instance.
-    last_in: HashMap<(u32, MemoryScope, u32), Index>,
+/// The memory of an access, as the log has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Place {
+    object: u32,
+    /// The first byte.
+    start: u64,
+    bytes: u32,
+    reference: u32,
 }
 
 /// Where the workgroup that runs began in the log.
@@ -187,14 +179,13 @@ impl Recorder {
 
     /// The bytes that the log needs, and what is derived from it.
     fn used(&self) -> usize {
-        let of = |atomic: &Atomic| atomic.locations.len() * 48 + atomic.writers.len() * 64 + atomic.last_in.len() * 24;
         self.log.entries.len() * size_of::<Entry>()
             + self.log.threads.len() * size_of::<Thread>()
             + self.log.instances.len() * size_of::<Instance>()
             + self.members * (4 + BarrierOrder::BYTES)
             + self.log.atomics.len() * size_of::<Atomics>()
-            + of(&self.device)
-            + of(&self.shared)
+            + self.device.used()
+            + self.shared.used()
     }
 
     /// The thread of an invocation.
@@ -225,8 +216,8 @@ impl Recorder {
         thread
     }
 
-    /// The object, first byte and length that an access has in the log, and its reference.
-    fn place(&self, target: Target) -> (u32, u64, u32, u32) {
+    /// The place that an access has in the log.
+    fn place(&self, target: Target) -> Place {
         let dispatch = self.log.dispatches.len().saturating_sub(1);
         match target.memory {
             Memory::Device(address) => {
@@ -236,11 +227,14 @@ impl Recorder {
                     Some(&known) => reference(known),
                     None => (dispatch as u32).wrapping_mul(1 << 20).wrapping_add(target.reference).wrapping_mul(2) | 1,
                 };
-                (0, address, target.bytes, reference)
+                Place { object: 0, start: address, bytes: target.bytes, reference }
             }
-            Memory::Workgroup(offset) => {
-                (self.groups + 1, offset.into(), target.bytes, target.reference.wrapping_mul(2) | 1)
-            }
+            Memory::Workgroup(offset) => Place {
+                object: self.groups + 1,
+                start: offset.into(),
+                bytes: target.bytes,
+                reference: target.reference.wrapping_mul(2) | 1,
+            },
         }
     }
 
@@ -261,7 +255,7 @@ impl Recorder {
     }
 
     /// Logs an event, unless the budget is used up.
-    fn push(&mut self, by: Invocation, site: Site, place: Option<(u32, u64, u32, u32)>, wrote: bool) -> Option<Index> {
+    fn push(&mut self, by: Invocation, site: Site, place: Option<Place>, wrote: bool) -> Option<Index> {
         let action = self.site(site)?;
         if self.log.cut || self.used() > self.budget || self.log.entries.len() >= u32::MAX as usize {
             self.log.cut = true;
@@ -285,7 +279,7 @@ impl Recorder {
         }
         let after_fence = matches!(action, SiteAction::Barrier { .. }) && state.fenced;
         let before = std::mem::replace(&mut state.last, index.into());
-        let (object, start, bytes, reference) = place.unwrap_or_default();
+        let Place { object, start, bytes, reference } = place.unwrap_or_default();
         self.log.entries.push(Entry {
             thread,
             site,
@@ -316,80 +310,6 @@ impl Recorder {
 
     fn site(&self, site: Site) -> Option<SiteAction> {
         Some(self.log.dispatches.last()?.sites.get(site)?.action)
-    }
-
-    fn atomic_memory(&mut self, object: u32) -> &mut Atomic {
-        if object == 0 { &mut self.device } else { &mut self.shared }
-    }
-
-    /// Notes a write that no acquire can read from.
-    fn overwrite(&mut self, (object, start, bytes, _): (u32, u64, u32, u32)) {
-        let memory = self.atomic_memory(object);
-        if memory.writers.is_empty() {
-            return;
-        }
-        for byte in start..start.saturating_add(bytes.into()) {
-            if let Some(word) = memory.writers.get_mut(&(object, byte / 4)) {
-                word[(byte % 4) as usize] = Writer::Plain;
-            }
-        }
-    }
-
-    /// Notes the atomic's source and its place among the atomic writes of its bytes.
-    fn order(&mut self, index: Index, action: SiteAction) {
-        let SiteAction::Atomic { class, scope: within, .. } = action else { return };
-        let entry = *self.log.entry(index);
-        let key = (entry.object, entry.start, entry.bytes, entry.reference);
-        let free = self.log.atomics.len() as u32;
-        let memory = self.atomic_memory(entry.object);
-        let which = *memory.locations.entry(key).or_insert(free);
-        let bytes = entry.start..entry.start.saturating_add(entry.bytes.into());
-        let writer = |byte: u64| {
-            memory.writers.get(&(entry.object, byte / 4)).map_or(Writer::Plain, |word| word[(byte % 4) as usize])
-        };
-        let mut sources = bytes.clone().map(writer);
-        let source = match sources.next() {
-            Some(Writer::Atomic(write)) if sources.all(|other| other == Writer::Atomic(write)) => write.into(),
-            _ => MaybeIndex::NONE,
-        };
-        if entry.wrote {
-            for byte in bytes {
-                let word = memory.writers.entry((entry.object, byte / 4)).or_insert([Writer::Plain; 4]);
-                word[(byte % 4) as usize] = Writer::Atomic(index);
-            }
-        }
-        let all = if class == StorageClass::Workgroup { MemoryScope::Workgroup } else { MemoryScope::QueueFamily };
-        let scope = scope(within).min(all);
-        if which == free {
-            self.log.atomics.push(Atomics { scope, mixed: false });
-            self.last_writes.push(MaybeIndex::NONE);
-        }
-        let slot = &mut self.log.entries[index.0 as usize];
-        slot.which = which;
-        slot.source = source;
-        if entry.wrote {
-            slot.overwrites = std::mem::replace(&mut self.last_writes[which as usize], index.into());
-            let first = slot.overwrites == MaybeIndex::NONE;
-            let atomics = &mut self.log.atomics[which as usize];
-            // Reads are in no modification order: their scopes do not matter to it.
-            atomics.mixed |= !first && atomics.scope != scope;
-            atomics.scope = scope;
-            let thread = &self.log.threads[entry.thread as usize];
-            let instance = match scope {
-                MemoryScope::Invocation => entry.thread,
-                MemoryScope::Subgroup => thread.subgroup,
-                MemoryScope::Workgroup => thread.group,
-                _ => 0,
-            };
-            let memory = if entry.object == 0 { &mut self.device } else { &mut self.shared };
-            if let Some(before) = memory.last_in.insert((which, scope, instance), index) {
-                slot.follows = before.into();
-            }
-            // Another workgroup may read it.
-            if entry.object == 0 {
-                self.keep();
-            }
-        }
     }
 }
 

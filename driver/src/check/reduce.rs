@@ -52,6 +52,7 @@ pub(super) fn reduce(
     let synchronizing = pair.synchronizing()?;
     let mut kept: BTreeSet<Index> = [first, second].into();
     for (&index, operation) in &operations {
+        // Whatever may order others is kept first; what follows removes those of which another one does the same.
         let meets = operation.control_barrier() && log.instance(index).is_some();
         let fence = matches!(operation.action, Action::Fence) && (operation.acquire || operation.release);
         if meets || fence || synchronizing.contains(&index) || pair.covers(operation) {
@@ -64,6 +65,7 @@ pub(super) fn reduce(
     if kept.len() > limit {
         return Err(Undecided::TooLarge);
     }
+    // The ends do not count for the limit: without them a release sequence would be longer in the slice than it was.
     pair.add_ends(&mut kept)?;
     Ok(kept.into_iter().collect())
 }

@@ -54,11 +54,18 @@ struct Record {
     work: u64,
 }
 
-/// What makes two races of a dispatch one finding: the lines, the reference of the later access, and which one writes.
-type Key = (u32, u32, u32, (bool, bool));
+/// What makes two races of a dispatch one finding: the places of the two accesses in the source, the reference of the
+/// later one, and which of them write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct RaceKey {
+    earlier: u32,
+    later: u32,
+    reference: u32,
+    writes: [bool; 2],
+}
 
 /// A race of two lines.
-struct Race {
+struct LineRace {
     confirmed: Confirmed,
     /// A word that both access.
     word: Word,
@@ -72,12 +79,12 @@ struct Races {
     /// For each site the number of its place in the source, and that of its line.
     lines: Vec<[u32; 2]>,
     /// Those that are not reported yet, and the place of each in the list.
-    found: Vec<Race>,
-    places: HashMap<Key, usize>,
+    found: Vec<LineRace>,
+    places: HashMap<RaceKey, usize>,
     /// All so far.
-    known: HashSet<Key>,
+    known: HashSet<RaceKey>,
     /// Lines that access a word with a race, and may race, too: the search for further races ended before.
-    open: BTreeMap<Key, (check::Candidate, OpenPair)>,
+    open: BTreeMap<RaceKey, (check::Candidate, OpenPair)>,
     room: Room,
 }
 
@@ -121,7 +128,7 @@ impl DispatchRun<'_> {
             left.iter().for_each(|suspicion| self.give_up(&races, suspicion, why));
             return None;
         }
-        let (mut most, mut replays, mut work) = (left.len(), 0, 0);
+        let (mut max_examples, mut replays, mut work) = (left.len(), 0, 0);
         let mut interrupted = None;
         while !left.is_empty() && interrupted.is_none() && (replays < MIN_REPLAYS || work < MAX_WORK) {
             let mut words = 0;
@@ -129,7 +136,7 @@ impl DispatchRun<'_> {
                 words += suspicion.examples.len();
                 words <= MAX_WORDS
             };
-            let count = left.iter().take_while(fits).count().min(most).max(1);
+            let count = left.iter().take_while(fits).count().min(max_examples).max(1);
             let later = left.split_off(count);
             let mut room = MAX_WORDS.saturating_sub(left.iter().map(|suspicion| suspicion.examples.len()).sum());
             for suspicion in &mut left {
@@ -166,7 +173,7 @@ impl DispatchRun<'_> {
             }
             let guards =
                 Guards::new(&with_atomics.as_ref().unwrap_or(&record).log, found.iter().map(|race| &race.confirmed));
-            for Race { confirmed, cause, count, .. } in &found {
+            for LineRace { confirmed, cause, count, .. } in &found {
                 self.race(confirmed, (*cause, (*count).max(1)), &|| self.flags(&guards, confirmed));
             }
             // All races of this record are known now.
@@ -184,7 +191,7 @@ impl DispatchRun<'_> {
                 }
             }
             if !again.is_empty() {
-                most = count / 2;
+                max_examples = count / 2;
             }
             again.extend(later);
             left = again;
@@ -240,14 +247,14 @@ impl DispatchRun<'_> {
         let mut earlier = self.may_access(example).into_iter().peekable();
         let is_known = |site: Site| {
             let (first, second, _) = numbers(&races.lines, site, example.second.site);
-            races.known.iter().any(|key| (key.0, key.1) == (first, second))
+            races.known.iter().any(|key| (key.earlier, key.later) == (first, second))
         };
         earlier.peek().is_some() && earlier.all(is_known)
     }
 
     /// Atomics that order nothing are not needed for a verdict, but a repair may make them order something. Returns
     /// the record that has them.
-    fn with_atomics(&self, races: &mut [Race], room: &mut Room) -> Option<Record> {
+    fn with_atomics(&self, races: &mut [LineRace], room: &mut Room) -> Option<Record> {
         let record = self.record_words(races.iter().map(|race| race.word), true)?;
         for race in races {
             let filter = |of: Accessed| Filter { dispatch: None, site: Some(of.site), by: Some(of.by) };
@@ -357,7 +364,7 @@ impl Races {
     }
 
     /// Those since the last call.
-    fn take(&mut self) -> Vec<Race> {
+    fn take(&mut self) -> Vec<LineRace> {
         self.places.clear();
         std::mem::take(&mut self.found)
     }
@@ -368,15 +375,15 @@ impl Races {
         let place = *self.places.entry(key).or_insert(self.found.len());
         match self.found.get_mut(place) {
             Some(race) => race.count = race.count.saturating_add(count),
-            None => self.found.push(Race { confirmed, word, cause, count }),
+            None => self.found.push(LineRace { confirmed, word, cause, count }),
         }
     }
 }
 
-fn key(lines: &[[u32; 2]], first: &Accessed, second: &Accessed) -> Key {
+fn key(lines: &[[u32; 2]], first: &Accessed, second: &Accessed) -> RaceKey {
     let (earlier, later, is_one) = numbers(lines, first.site, second.site);
-    let writes = if is_one { (true, true) } else { (first.writes, second.writes) };
-    (earlier, later, second.reference, writes)
+    let writes = if is_one { [true, true] } else { [first.writes, second.writes] };
+    RaceKey { earlier, later, reference: second.reference, writes }
 }
 
 /// The numbers of two instructions' places, and whether they are of one line. A line that reads and writes, as updates

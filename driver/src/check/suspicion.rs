@@ -10,7 +10,7 @@ use super::dispatch::{DispatchRun, common_bytes};
 use super::explanation;
 use super::finding::{FoundAccess, Hazard, Rule, Severity};
 use super::log::Accessed;
-use super::names::Grid;
+use super::names::WorkgroupGrid;
 
 /// Lines that a warning names for an access of which the line is not known.
 const MAX_LINES: usize = 4;
@@ -67,7 +67,7 @@ impl DispatchRun<'_> {
     fn earlier(&self, example: &check::Candidate) -> (FoundAccess, Option<String>) {
         let kernel = &self.code.needed.kernel;
         let sites = self.may_access(example);
-        let grid = Grid { groups: self.args.num_workgroups, base: self.workgroups.base() };
+        let grid = WorkgroupGrid { groups: self.args.num_workgroups, base: self.workgroups.base() };
         let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
         let group = |workgroup: u64| triple(grid.workgroup(workgroup));
         let (invocation, by) = match example.first.agents {

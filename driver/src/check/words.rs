@@ -142,14 +142,14 @@ pub(super) fn needs(texts: &[String]) -> &'static str {
 
 /// Whether an atomic has to acquire, and to release.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Role {
+pub(super) struct AtomicRole {
     pub(super) acquires: bool,
     pub(super) releases: bool,
 }
 
 /// What an atomic does between the two accesses: one from which another reads passes on what precedes it, and one that
 /// reads from another gets it. A lock is given back by a release, and taken by an acquire.
-pub(super) fn role(access: &Access, site: Site, slice: &Slice) -> Role {
+pub(super) fn role(access: &Access, site: Site, slice: &Slice) -> AtomicRole {
     let at = |event: usize| slice.trace.events[event].site == Some(site);
     let read = || {
         slice.choice.sources.iter().enumerate().filter_map(|(read, source)| match source {
@@ -160,22 +160,22 @@ pub(super) fn role(access: &Access, site: Site, slice: &Slice) -> Role {
     let acquires = access.reads && read().any(|(read, _)| at(read));
     let releases = access.writes && read().any(|(_, write)| at(write));
     if acquires || releases {
-        Role { acquires, releases }
+        AtomicRole { acquires, releases }
     } else {
-        Role { acquires: access.reads, releases: access.writes }
+        AtomicRole { acquires: access.reads, releases: access.writes }
     }
 }
 
 /// The arguments of an atomic function of GLSL with which it orders memory of a class. The flags of availability and
 /// visibility are implied, unless the module has the Vulkan memory model. A compare-exchange has them twice: the second
 /// ones for the case that it only reads.
-fn arguments(role: Role, class: Class, names: &SliceNames<'_>, site: Site) -> String {
+fn arguments(role: AtomicRole, class: Class, names: &SliceNames<'_>, site: Site) -> String {
     let storage = match class {
         Class::Workgroup => "gl_StorageSemanticsShared",
         Class::Image => "gl_StorageSemanticsImage",
         _ => "gl_StorageSemanticsBuffer",
     };
-    let semantics = |Role { acquires, releases }: Role| {
+    let semantics = |AtomicRole { acquires, releases }: AtomicRole| {
         let (order, flags) = match (acquires, releases) {
             (true, true) => ("AcquireRelease", " | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible"),
             (true, false) => ("Acquire", " | gl_SemanticsMakeVisible"),
@@ -186,7 +186,7 @@ fn arguments(role: Role, class: Class, names: &SliceNames<'_>, site: Site) -> St
     let mut arguments = format!("gl_ScopeDevice, {}", semantics(role));
     if names.compares(site) {
         arguments += ", ";
-        arguments += &if role.acquires { semantics(Role { releases: false, ..role }) } else { "0, 0".to_owned() };
+        arguments += &if role.acquires { semantics(AtomicRole { releases: false, ..role }) } else { "0, 0".to_owned() };
     }
     arguments
 }
@@ -204,6 +204,7 @@ pub(super) fn reason(names: &SliceNames<'_>, reason: &Reason, (first, second): (
         Reason::ReadsFrom { read, write, lacks } => {
             Some(format!("{} reads from {}, but {}", place(*read), place(*write), gap(lacks)?))
         }
+        // At one place in the source it is one barrier for a reader, though each invocation has an event of its own.
         Reason::Meet { left, right, lacks: Gap::Class(event, class) } if place(*left) == place(*right) => {
             let (meet, lacks) = (place(*left), memory(language, *class));
             let at = place(*event);

@@ -389,6 +389,7 @@ impl Recorder {
         rules: &DispatchRules,
     ) -> Result<Arc<DispatchState>, Misuse> {
         let has_images = pipeline.has_images();
+        // If one set may be updated after it was bound, all are read again: the slices of a dispatch are one list.
         let late = pipeline.slot_ranges().iter().any(|range| self.bound_sets.get(range.set).is_some_and(is_late));
         let (mut flat, mut sources) = (FlatDescriptors::default(), DescriptorSources::new(has_images));
         for range in pipeline.slot_ranges() {
@@ -411,6 +412,7 @@ impl Recorder {
         if self.device.is_strict() {
             self.check_samples(&pipeline, rules)?;
         }
+        // After the checks, so that a dispatch that is refused keeps nothing alive.
         for range in pipeline.slot_ranges() {
             self.keep_set(range.set);
         }

@@ -7,9 +7,9 @@ use super::CommandBuffer;
 use super::dependency::Barrier2;
 use super::recorder::Recorder;
 use crate::error::{Error, require};
+use crate::event::Event;
 use crate::exec::Work;
 use crate::host_memory;
-use crate::queue::Event;
 
 impl CommandBuffer {
     /// `vkCmdSetEvent`, after all stages: sets the event when all earlier commands are done.

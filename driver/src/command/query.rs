@@ -7,8 +7,8 @@ use ash::vk::{BufferUsageFlags, QueryResultFlags as Flags};
 use super::CommandBuffer;
 use crate::error::{Error, Misuse, require};
 use crate::exec::Work;
-use crate::query::{QueryCommand, QueryPool, QueryWork};
-use crate::resource::{Buffer, BufferRules};
+use crate::query::{QueryCommand, QueryWork};
+use crate::resource::{Buffer, BufferRules, QueryPool};
 
 const COPY: &str = "vkCmdCopyQueryPoolResults";
 

@@ -96,6 +96,7 @@ fn enter(
     let pending = lifecycle.is_pending(device);
     let (executable, pending_vuid) = match (&lifecycle.state, recorded) {
         (LifecycleState::Executable(executable), None) => (executable, "VUID-vkQueueSubmit-pCommandBuffers-00071"),
+        // A primary command buffer has the recording that its secondary had then: another one since makes it invalid.
         (LifecycleState::Executable(executable), Some(recorded)) if Arc::ptr_eq(&executable.recording, recorded) => {
             (executable, "VUID-vkQueueSubmit-pCommandBuffers-00073")
         }

@@ -16,6 +16,7 @@ pub use pool::DescriptorPool;
 pub use set::{BufferInfo, DescriptorSet};
 
 pub(crate) use declared::FORMAT;
+pub(crate) use layout::LayoutEntry;
 pub(crate) use sampled::{COMPARE, SampleRule, check_sample};
 pub(crate) use set::{Contents, WeakSet, spread_offsets};
 pub(crate) use sources::{DescriptorSources, FlatDescriptors};

@@ -274,12 +274,14 @@ impl DescriptorSet {
             format!("descriptorType is {ty:?}, the binding's is {has:?}")
         })?;
         let is_last = found + 1 == entries.len();
+        // Only the last binding can have fewer elements than its layout: those of its variable count.
         let elements = if is_last { elements - self.inner.missing } else { elements };
         let (start, left) = (first + element as usize, self.layout().slots() - self.inner.missing - first);
         let fits = (element as usize) < elements && element as usize + count <= left;
         require(fits, at, "VUID-VkWriteDescriptorSet-dstArrayElement-00321", || {
             format!("elements {element} to {} of {elements}", u64::from(element) + count as u64 - 1)
         })?;
+        // A write that exceeds its binding continues in the next ones (Vulkan, "consecutive binding updates").
         let mut touched = entries[found..].iter().take_while(|entry| entry.first < start + count);
         require(touched.all(|e| e.ty == ty), at, "VUID-VkWriteDescriptorSet-descriptorCount-00317", || {
             format!("the write continues in a binding that is not of type {ty:?}")

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::crew::{Crew, Member};
-use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
+use crate::sync::primitives::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 
 /// `Q` is a queue, `P` the payload of a phase, `S` a slot: the right to run kernels, with the memory for it.
 #[derive(Debug)]
@@ -238,10 +238,12 @@ impl<Q, P, S> BoardState<Q, P, S> {
         if let Some(queue) = self.ready.pop_front() {
             return Some((Job::Conduct(queue), slot));
         }
+        // A phase that gave a seat goes to the end of the list, so that the next thread joins another one.
         if let Some(at) = self.open.iter().position(|open| open.seats > 0)
             && let Some(mut open) = self.open.remove(at)
         {
             open.seats -= 1;
+            // Under this lock: the conductor closes the crew under it, too, and then waits for those that are inside.
             let member = open.crew.enter();
             self.open.push_back(open);
             if let Some(member) = member {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use spelter_shaders::back::Code;
 
 use super::plan::PhasePlan;
-use super::sync::{AtomicU64, Ordering};
 use super::work::{DispatchWork, Groups, Work};
+use crate::sync::primitives::{AtomicU64, Ordering};
 
 /// Kernels remembered at a time.
 const ENTRIES: usize = 256;

@@ -6,13 +6,13 @@ use std::fs;
 use std::time::Duration;
 
 /// The system's number of a thread of this process. 0 if the number is not known.
-pub(super) type Thread = u64;
+pub(super) type ThreadNumber = u64;
 
 /// The calling thread. Asks the system once per thread.
 #[inline]
-pub(super) fn this_thread() -> Thread {
+pub(super) fn this_thread() -> ThreadNumber {
     thread_local! {
-        static NUMBER: Cell<Option<Thread>> = const { Cell::new(None) };
+        static NUMBER: Cell<Option<ThreadNumber>> = const { Cell::new(None) };
     }
     NUMBER.get().unwrap_or_else(|| {
         let number = number();
@@ -23,13 +23,13 @@ pub(super) fn this_thread() -> Thread {
 
 /// `/proc/thread-self` is a link to `<process>/task/<thread>`.
 #[cold]
-fn number() -> Thread {
+fn number() -> ThreadNumber {
     let link = fs::read_link("/proc/thread-self").unwrap_or_default();
     link.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or(0)
 }
 
 /// The CPU time that a thread has used so far, if the system reports it.
-fn clock(thread: Thread) -> Option<Duration> {
+fn clock(thread: ThreadNumber) -> Option<Duration> {
     if thread == 0 {
         return None;
     }
@@ -65,7 +65,7 @@ pub(super) struct Worked {
 
 #[derive(Debug)]
 struct ThreadTime {
-    thread: Thread,
+    thread: ThreadNumber,
     /// Its clock at the latest sample; `None` if it worked on something else then, `Some(None)` if the system does not
     /// report it.
     clock: Option<Option<Duration>>,
@@ -84,16 +84,16 @@ impl Worked {
     /// One sample adds at most `max_slice` per thread: where the system does not report CPU time, the time between
     /// samples is counted instead, and that is long if the process was stopped; a clock also jumps when a whole machine
     /// was suspended.
-    pub(super) fn sample(&mut self, threads: &[Thread], slice: Duration, max_slice: Duration) -> Duration {
+    pub(super) fn sample(&mut self, threads: &[ThreadNumber], slice: Duration, max_slice: Duration) -> Duration {
         self.sample_by(threads, slice, max_slice, clock)
     }
 
     fn sample_by(
         &mut self,
-        threads: &[Thread],
+        threads: &[ThreadNumber],
         slice: Duration,
         max_slice: Duration,
-        clock: impl Fn(Thread) -> Option<Duration>,
+        clock: impl Fn(ThreadNumber) -> Option<Duration>,
     ) -> Duration {
         for seen in self.threads.iter_mut().filter(|seen| !threads.contains(&seen.thread)) {
             seen.clock = None;
@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn the_thread_with_the_most_work_counts_while_it_is_listed() {
         let mut worked = Worked::default();
-        let mut sample = |threads: &[Thread], clocks: &[u64]| {
-            let clock = |thread: Thread| Some(SECOND * clocks[thread as usize] as u32);
+        let mut sample = |threads: &[ThreadNumber], clocks: &[u64]| {
+            let clock = |thread: ThreadNumber| Some(SECOND * clocks[thread as usize] as u32);
             worked.sample_by(threads, SECOND, 2 * SECOND, clock).as_secs()
         };
         assert_eq!(sample(&[1, 2], &[0, 10, 20]), 0);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, spin_until};
+use crate::sync::primitives::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 
 /// How long the conductor spins for the last members: their chunks are small by then.
 const SPIN: Duration = Duration::from_micros(20);

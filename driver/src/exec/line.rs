@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::sync::{AtomicU64, Condvar, Mutex, Ordering};
+use crate::sync::primitives::{AtomicU64, Condvar, Mutex, Ordering};
 
 /// Batches that have not retired, first in first out.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use loom::thread;
 use super::board::{Board, Job, Spawn};
 use super::crew::Crew;
 use super::line::Line;
-use super::loss::Loss;
-use super::sync::Mutex;
 use super::watchdog::Nap;
+use crate::sync::Loss;
+use crate::sync::primitives::Mutex;
 use crate::sync::{Counter, FenceState, Helper, TaskRegistration, Until, Wake, wait};
 
 type TestBoard = Board<u32, Units, u8>;

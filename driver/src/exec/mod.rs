@@ -8,7 +8,6 @@ mod dependency;
 mod line;
 #[cfg(test)]
 mod loom_tests;
-mod loss;
 mod observe;
 mod phase;
 mod phases;
@@ -18,7 +17,6 @@ mod queue;
 mod recording;
 mod run;
 mod shared;
-pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
 mod visit;
@@ -30,7 +28,6 @@ use std::time::Duration;
 
 pub use dependency::OwnershipTransfer;
 pub(crate) use dependency::{Barrier, CommandLog, Dependency, Scope};
-pub(crate) use loss::Loss;
 pub use observe::{Chunk, CommandId, DispatchInfo, Observer, Observers, SubmissionId, SubmissionSize};
 pub(crate) use phases::Phases;
 pub(crate) use queue::QueueState;
@@ -42,6 +39,8 @@ pub(crate) use work::{
 use shared::Shared;
 use spelter_shaders::host::Printer;
 use spelter_shaders::schedule::Schedule;
+
+use crate::sync::Loss;
 
 /// Options of an executor.
 #[derive(Clone, Copy, Debug)]

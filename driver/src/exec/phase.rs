@@ -158,6 +158,7 @@ impl PhaseRun<'_> {
                 break;
             }
         }
+        // No thread can enter after this, so `disband` waits for a number of members that only falls.
         shared.board.close(&crew);
         crew.disband();
     }

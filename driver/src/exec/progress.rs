@@ -2,8 +2,8 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::cpu_time::{Thread, this_thread};
-use super::sync::{AtomicU64, Ordering};
+use super::cpu_time::{ThreadNumber, this_thread};
+use crate::sync::primitives::{AtomicU64, Ordering};
 
 /// Counts that the watchdog compares between checks. All accesses are relaxed: the counts publish no other data.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl QueueProgress {
     }
 
     /// The threads that work for the queue now.
-    pub(super) fn threads(&self) -> Vec<Thread> {
+    pub(super) fn threads(&self) -> Vec<ThreadNumber> {
         let threads = self.commands.iter().map(|count| count.thread.load(Ordering::Relaxed));
         threads.filter_map(|thread| thread.checked_sub(1)).collect()
     }

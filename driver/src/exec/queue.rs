@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use super::cpu_time::Thread;
+use super::cpu_time::ThreadNumber;
 use super::line::{Conductor, Line};
 use super::observe::{CommandId, SubmissionId, SubmissionSize};
 use super::phase::{self, PartialPhase, PhaseRun};
@@ -12,10 +12,10 @@ use super::progress::{Mark, QueueProgress};
 use super::recording::{Batch, Recording};
 use super::run::{BatchPart, panic_message};
 use super::shared::{Shared, Slot};
-use super::sync::{Mutex, spin_until};
 use super::visit::Visit;
 use super::work::Work;
 use crate::error::DeviceError;
+use crate::sync::primitives::{Mutex, spin_until};
 use crate::sync::{Counter, Helper, Target, WAIT_SPIN, Wake};
 
 /// Number of times that a waiter looks for work before it sleeps.
@@ -288,7 +288,7 @@ impl QueueState {
     }
 
     /// The threads that run units of this queue; for the watchdog.
-    pub(super) fn threads(&self) -> Vec<Thread> {
+    pub(super) fn threads(&self) -> Vec<ThreadNumber> {
         self.progress.threads()
     }
 

@@ -13,15 +13,14 @@ use spelter_shaders::schedule::Schedule;
 use super::board::{Board, Job, Spawn};
 use super::cost::Costs;
 use super::dependency::CommandLog;
-use super::loss::Loss;
 use super::observe::Observer;
 use super::phase::{SharedPhase, member_of};
 use super::plan::PhasePlan;
 use super::queue::QueueState;
-use super::sync::Mutex;
 use super::watchdog::{Nap, watch};
 use super::{ExecutorOptions, TimeLimit};
-use crate::sync::Wake;
+use crate::sync::primitives::Mutex;
+use crate::sync::{Loss, Wake};
 
 /// The right to run kernels, and the memory to do it with. There are as many slots as workers.
 #[derive(Debug, Default)]

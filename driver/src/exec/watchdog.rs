@@ -13,7 +13,7 @@ use super::cpu_time::Worked;
 use super::progress::Mark;
 use super::queue::QueueState;
 use super::shared::Shared;
-use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
+use crate::sync::primitives::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 
 /// Checks per time limit: an overrun is detected at most two periods too late.
 const CHECKS_PER_LIMIT: u32 = 16;
@@ -138,6 +138,8 @@ pub(super) fn watch(shared: &Shared) {
         last += slice;
         if shared.nap().is_active() {
             idle = 0;
+            // A pause that took longer than two periods was no work of the kernel: the process was stopped, or the
+            // machine slept.
             check(shared, &mut seen, limit, (slice, 2 * period));
         } else if idle < PATIENCE {
             idle += 1;

@@ -141,7 +141,7 @@ pub(crate) struct Allocation {
 
 /// The owner of an allocation's bytes.
 #[derive(Debug)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// The heap.
     Heap(HeapRange),
     /// The program: nothing is freed.
@@ -150,13 +150,13 @@ pub(super) enum Owner {
 
 /// An allocated range of a heap.
 #[derive(Debug)]
-pub(super) struct HeapRange {
+pub(crate) struct HeapRange {
     heap: Arc<Heap>,
     granules: Range<usize>,
 }
 
 impl Allocation {
-    pub(super) fn new(slice: GuestSlice, owner: Owner) -> Self {
+    pub(crate) fn new(slice: GuestSlice, owner: Owner) -> Self {
         Self { slice, owner }
     }
 

@@ -135,6 +135,7 @@ impl HostView {
             Closed::Open => _ = closed.remove(&page),
             _ => _ = closed.insert(page, wanted),
         }
+        // The instruction runs again after this, so its page has to be open even if it stays closed for others.
         let again = wanted.is_for(writes);
         self.protect(page, if again { Closed::Open } else { wanted });
         again

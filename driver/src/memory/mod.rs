@@ -11,11 +11,10 @@ mod fault;
 mod fault;
 mod heap;
 mod host_view;
-mod import;
 mod reserve;
 
 pub(crate) use fault::place_of;
-pub(crate) use heap::{Allocation, Heap, default_bytes};
+pub(crate) use heap::{Allocation, Heap, Owner, default_bytes};
 pub(crate) use host_view::{Closed, HostObserver, HostView};
 #[cfg(not(loom))]
 pub(crate) use reserve::Reservation;

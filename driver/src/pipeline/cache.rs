@@ -13,7 +13,6 @@
 //! may hold it.
 
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -24,7 +23,9 @@ use spelter_shaders::ir::{BindingData, SampledPair};
 
 use super::deferred::KernelCode;
 use crate::error::Error;
-use crate::exec::{Loss, SourceLocations};
+use crate::exec::SourceLocations;
+use crate::shader_source::ShaderSource;
+use crate::sync::Loss;
 
 /// Numbers of kernels that a device compiled, and that it did not have to compile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,76 +40,12 @@ pub struct CacheStats {
     pub alive: usize,
 }
 
-/// The words or the text of a shader: equal ones give equal kernels.
-#[derive(Debug)]
-pub(crate) struct ShaderSource {
-    text: SourceText,
-    /// Computed once: texts are long.
-    hash: u64,
-    /// Digest of the text, as a part of [`Key::digest`]; computed on first use.
-    digest: OnceLock<[u8; 32]>,
-    /// Ids of the specialization constants, in ascending order.
-    ids: Vec<u32>,
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) enum SourceText {
-    Spirv(Box<[u32]>),
-    /// With the name of its file, if the program gave one: kernels of equal texts in other files have other lines.
-    Wgsl(Box<str>, Option<Box<str>>),
-}
-
-impl ShaderSource {
-    /// The module, parsed again.
-    pub(crate) fn module(&self) -> Result<Module, spelter_shaders::front::Error> {
-        match &self.text {
-            SourceText::Spirv(words) => Module::from_spirv(words),
-            SourceText::Wgsl(text, None) => Module::from_wgsl(text),
-            SourceText::Wgsl(text, Some(file)) => Module::from_wgsl_named(text, file),
-        }
-    }
-
-    pub(crate) fn new(text: SourceText, ids: impl Iterator<Item = u32>) -> Self {
-        let mut hasher = std::hash::DefaultHasher::new();
-        text.hash(&mut hasher);
-        let mut ids: Vec<u32> = ids.collect();
-        ids.sort_unstable();
-        Self { text, hash: hasher.finish(), digest: OnceLock::new(), ids }
-    }
-
-    /// A hash of the words or the text that identifies them across processes.
-    pub(crate) fn digest(&self) -> &[u8; 32] {
-        self.digest.get_or_init(|| self.text.digest())
-    }
-}
-
-impl SourceText {
-    fn digest(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new();
-        match self {
-            Self::Spirv(words) => words.iter().for_each(|word| {
-                hasher.update(&word.to_le_bytes());
-            }),
-            Self::Wgsl(text, _) => {
-                hasher.update(b"WGSL").update(text.as_bytes());
-            }
-        }
-        hasher.finalize().into()
-    }
-}
-
-impl PartialEq for ShaderSource {
-    fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && self.text == other.text
-    }
-}
-
-impl Eq for ShaderSource {}
-
-impl Hash for ShaderSource {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
-    }
+/// The number of elements that a pipeline layout gives a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct BindingCount {
+    pub(crate) set: u32,
+    pub(crate) binding: u32,
+    pub(crate) count: u32,
 }
 
 /// Identifies a kernel among those of its device.
@@ -117,8 +54,8 @@ pub(crate) struct Key {
     source: Arc<ShaderSource>,
     entry: Arc<str>,
     constants: Arc<[(u32, u64)]>,
-    /// Set, binding and number of elements, if the shader has arrays without a size.
-    counts: Arc<[(u32, u32, u32)]>,
+    /// Of all bindings, if the shader has arrays without a size.
+    counts: Arc<[BindingCount]>,
     /// Whether the code takes the order of subgroups and lanes when it runs.
     takes_schedule: bool,
 }
@@ -131,7 +68,7 @@ impl Key {
         constants: impl IntoIterator<Item = (&'a u32, &'a u64)>,
     ) -> Self {
         let constants = constants.into_iter().map(|(&id, &bits)| (id, bits));
-        let constants = constants.filter(|(id, _)| source.ids.binary_search(id).is_ok()).collect();
+        let constants = constants.filter(|(id, _)| source.has_constant(*id)).collect();
         Self {
             source: Arc::clone(source),
             entry: entry.into(),
@@ -160,7 +97,7 @@ impl Key {
         for (id, bits) in &*self.constants {
             hasher.update(&id.to_le_bytes()).update(&bits.to_le_bytes());
         }
-        for (set, binding, count) in &*self.counts {
+        for BindingCount { set, binding, count } in &*self.counts {
             for number in [set, binding, count] {
                 hasher.update(&number.to_le_bytes());
             }
@@ -175,7 +112,7 @@ impl Key {
     }
 
     /// The key with numbers of elements for arrays without a size.
-    pub(crate) fn with_counts(self, counts: impl IntoIterator<Item = (u32, u32, u32)>) -> Self {
+    pub(crate) fn with_counts(self, counts: impl IntoIterator<Item = BindingCount>) -> Self {
         Self { counts: counts.into_iter().collect(), ..self }
     }
 }

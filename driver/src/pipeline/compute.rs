@@ -11,16 +11,17 @@ use spelter_shaders::explain::{Explained, explain};
 use spelter_shaders::front::Blocks;
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, SampledPair, VariableSpace};
 
-use super::cache::{CacheStats, CompiledKernel, Key, Origin, ShaderSource, SharedKernel};
+use super::cache::{BindingCount, CacheStats, CompiledKernel, Key, Origin, SharedKernel};
 use super::deferred::KernelCode;
 use super::stored::StoredKernels;
-use super::{PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
+use super::{PipelineLayout, PushRange, ShaderModule, ShaderStage, Specialization, SpecializedShader};
 use crate::check::CheckedCode;
-use crate::descriptor::ImageDeclaration;
+use crate::descriptor::{ImageDeclaration, LayoutEntry};
 use crate::device::Device;
 use crate::error::{Error, Misuse, TooMuchPrivate, require};
 use crate::exec::SourceLocations;
 use crate::limits::Limits;
+use crate::shader_source::ShaderSource;
 
 /// Maximum number of bytes of private memory of all invocations of a workgroup.
 const MAX_PRIVATE: u64 = 256 << 20;
@@ -66,28 +67,24 @@ impl Device {
         specialization: &Specialization,
         layout: &PipelineLayout,
     ) -> Result<ComputePipeline, Error> {
-        ComputePipeline::of_module(self, module, entry, specialization, layout)
+        ComputePipeline::of_module(self, ShaderStage { module, entry, specialization }, layout)
     }
 
     /// As [`Device::create_compute_pipeline`], with kernels of another process: kernels in `stored` are not compiled.
     /// `None` if the kernel would have to be compiled and `may_compile` is false.
     pub fn create_compute_pipeline_stored(
         &self,
-        shader: (&ShaderModule, &str, &Specialization),
+        stage: ShaderStage<'_>,
         layout: &PipelineLayout,
         stored: &StoredKernels,
         may_compile: bool,
     ) -> Result<Option<(ComputePipeline, Origin)>, Error> {
-        ComputePipeline::of_stored(self, shader, layout, stored, may_compile)
+        ComputePipeline::of_stored(self, stage, layout, stored, may_compile)
     }
 
     /// The stages of a kernel's compilation to machine code, as texts and counts. Compiles it again.
-    pub fn explain(
-        &self,
-        shader: (&ShaderModule, &str, &Specialization),
-        layout: &PipelineLayout,
-    ) -> Result<Explained, Error> {
-        ComputePipeline::explain(self, shader, layout)
+    pub fn explain(&self, stage: ShaderStage<'_>, layout: &PipelineLayout) -> Result<Explained, Error> {
+        ComputePipeline::explain(self, stage, layout)
     }
 
     /// `vkCreateComputePipelines` for a shader that is already specialized, for example to derive its layout.
@@ -106,15 +103,9 @@ impl Device {
 }
 
 impl ComputePipeline {
-    fn of_module(
-        device: &Device,
-        module: &ShaderModule,
-        entry: &str,
-        specialization: &Specialization,
-        layout: &PipelineLayout,
-    ) -> Result<Self, Error> {
-        let key = Self::key_of(device, module, entry, specialization, layout)?;
-        let compile = || compiled(device, Cow::Owned(module.kernel(entry, specialization)?), module.source(), layout);
+    fn of_module(device: &Device, stage: ShaderStage<'_>, layout: &PipelineLayout) -> Result<Self, Error> {
+        let key = Self::key_of(device, stage, layout)?;
+        let compile = || compiled(device, Cow::Owned(stage.kernel()?), stage.module.source(), layout);
         Self::new(device, key, layout, || Ok((compile()?, Origin::Compiled))).map(|(made, _)| made)
     }
 
@@ -122,12 +113,12 @@ impl ComputePipeline {
     /// be compiled and `may_compile` is false.
     fn of_stored(
         device: &Device,
-        (module, entry, specialization): (&ShaderModule, &str, &Specialization),
+        stage: ShaderStage<'_>,
         layout: &PipelineLayout,
         stored: &StoredKernels,
         may_compile: bool,
     ) -> Result<Option<(Self, Origin)>, Error> {
-        let key = Self::key_of(device, module, entry, specialization, layout)?;
+        let key = Self::key_of(device, stage, layout)?;
         let there = || device.pipelines().has(&key) || stored.has(&key, device.properties().backend);
         if !may_compile && !there() {
             return Ok(None);
@@ -136,31 +127,22 @@ impl ComputePipeline {
         let make = || match stored.get(&from, device.properties().backend) {
             Some(kernel) => Ok((kernel, Origin::Stored)),
             None => {
-                let kernel = Cow::Owned(module.kernel(entry, specialization)?);
-                Ok((compiled(device, kernel, module.source(), layout)?, Origin::Compiled))
+                let kernel = Cow::Owned(stage.kernel()?);
+                Ok((compiled(device, kernel, stage.module.source(), layout)?, Origin::Compiled))
             }
         };
         Self::new(device, key, layout, make).map(Some)
     }
 
-    fn key_of(
-        device: &Device,
-        module: &ShaderModule,
-        entry: &str,
-        specialization: &Specialization,
-        layout: &PipelineLayout,
-    ) -> Result<Key, Error> {
+    fn key_of(device: &Device, stage: ShaderStage<'_>, layout: &PipelineLayout) -> Result<Key, Error> {
+        let ShaderStage { module, entry, specialization } = stage;
         check_devices(device, module.device(), layout)?;
         Ok(for_layout(module.key(entry, specialization), module.may_have_runtime_arrays(), layout))
     }
 
     /// Explains the compilation of the kernel that such a pipeline would have. Compiles it again.
-    fn explain(
-        device: &Device,
-        (module, entry, specialization): (&ShaderModule, &str, &Specialization),
-        layout: &PipelineLayout,
-    ) -> Result<Explained, Error> {
-        let kernel = for_device(device, sized(Cow::Owned(module.kernel(entry, specialization)?), layout));
+    fn explain(device: &Device, stage: ShaderStage<'_>, layout: &PipelineLayout) -> Result<Explained, Error> {
+        let kernel = for_device(device, sized(Cow::Owned(stage.kernel()?), layout));
         Ok(explain(&kernel, device.properties().backend))
     }
 
@@ -367,10 +349,13 @@ fn for_layout(key: Key, may_have_runtime_arrays: bool, layout: &PipelineLayout) 
     if may_have_runtime_arrays { key.with_counts(counts(layout)) } else { key }
 }
 
-/// Set, binding and number of elements of all bindings of a layout.
-fn counts(layout: &PipelineLayout) -> impl Iterator<Item = (u32, u32, u32)> {
-    let sets = (0..).zip(layout.sets());
-    sets.flat_map(|(number, set)| set.entries().iter().map(move |entry| (number, entry.binding, entry.count as u32)))
+/// The numbers of elements of all bindings of a layout.
+fn counts(layout: &PipelineLayout) -> impl Iterator<Item = BindingCount> {
+    (0..).zip(layout.sets()).flat_map(|(number, set)| {
+        let count =
+            move |entry: &LayoutEntry| BindingCount { set: number, binding: entry.binding, count: entry.count as u32 };
+        set.entries().iter().map(count)
+    })
 }
 
 /// Checks the kernel's workgroup against the limits, which are the same for all devices.

@@ -27,8 +27,8 @@ use spelter_shaders::ir::Kernel;
 use spelter_shaders::work::Work;
 
 use crate::check::{CheckedCode, KernelNames};
-use crate::exec::Loss;
 use crate::host_memory::Room;
+use crate::sync::Loss;
 
 /// Maximum number of queued jobs. Above it the creating thread compiles.
 const MAX_WAITING: usize = 256;

@@ -9,11 +9,11 @@ mod module;
 mod seal_key;
 mod stored;
 
+pub(crate) use cache::PipelineCache;
 pub use cache::{CacheStats, Origin};
-pub(crate) use cache::{PipelineCache, ShaderSource, SourceText};
 pub(crate) use compute::SlotRange;
 pub use compute::{ComputePipeline, check_workgroup};
 pub(crate) use deferred::Compilers;
 pub use layout::{PipelineLayout, PushRange};
-pub use module::{ShaderModule, Specialization, SpecializedShader};
+pub use module::{ShaderModule, ShaderStage, Specialization, SpecializedShader};
 pub use stored::{SealKey, StoredKernels};

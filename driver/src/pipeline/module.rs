@@ -7,14 +7,26 @@ use spelter_shaders::compile::{self, Module};
 use spelter_shaders::front::{SpecializationConstant, room};
 use spelter_shaders::ir::{Kernel, SourceLine};
 
-use super::cache::{Key, ShaderSource, SourceText};
+use super::cache::Key;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::host_memory::{self, GrowingRoom, Room};
+use crate::shader_source::{ShaderSource, SourceText};
 
 /// `SpecId` → value of the constant, in the low bits (`VkSpecializationInfo`). Ids that a module does not have are
 /// ignored.
 pub type Specialization = BTreeMap<u32, u64>;
+
+/// What a pipeline runs (`VkPipelineShaderStageCreateInfo`).
+#[derive(Clone, Copy, Debug)]
+pub struct ShaderStage<'a> {
+    /// The module.
+    pub module: &'a ShaderModule,
+    /// Name of its entry point.
+    pub entry: &'a str,
+    /// Values of its specialization constants.
+    pub specialization: &'a Specialization,
+}
 
 /// A shader module (`VkShaderModule`). A handle.
 #[derive(Clone, Debug)]
@@ -25,6 +37,13 @@ pub struct ShaderModule {
     /// Host memory for a kernel of it, at most.
     bytes_to_read: u64,
     remark: Option<Arc<Misuse>>,
+}
+
+impl ShaderStage<'_> {
+    /// The kernel; the module is read again.
+    pub(super) fn kernel(&self) -> Result<Kernel, Error> {
+        self.module.kernel(self.entry, self.specialization)
+    }
 }
 
 impl Device {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::ProgramTime;
-use crate::timeline::quoted;
+use crate::json::quoted;
 
 impl ProgramTime {
     /// One JSON object; times are nanoseconds, the pipeline is hexadecimal or null. `times_ns` has pairs of a time and

@@ -26,25 +26,25 @@ struct Query {
 
 impl Queries {
     /// `count` queries without a value.
-    pub(super) fn new(count: u32) -> Result<Self, OutOfHostMemory> {
+    pub(crate) fn new(count: u32) -> Result<Self, OutOfHostMemory> {
         let mut list = host_memory::list(count as usize)?;
         list.resize_with(count as usize, || Query { value: AtomicU64::new(0), available: AtomicBool::new(false) });
         Ok(Self { list: list.into(), waiting: Mutex::new(()), written: Condvar::new() })
     }
 
     /// Bytes of host memory that `count` queries need.
-    pub(super) fn bytes(count: u32) -> u64 {
+    pub(crate) fn bytes(count: u32) -> u64 {
         u64::from(count) * size_of::<Query>() as u64
     }
 
     /// Number of queries.
-    pub(super) fn len(&self) -> u32 {
+    pub(crate) fn len(&self) -> u32 {
         self.list.len() as u32
     }
 
     /// Waits until all these queries have values. Calls `check` before each sleep and at least once per `period`, and
     /// returns its error.
-    pub(super) fn wait<E>(
+    pub(crate) fn wait<E>(
         &self,
         queries: Range<u32>,
         period: Duration,
@@ -67,7 +67,7 @@ impl Queries {
     }
 
     /// Makes a query available with a value.
-    pub(super) fn set(&self, query: u32, value: u64) {
+    pub(crate) fn set(&self, query: u32, value: u64) {
         let query = &self.list[query as usize];
         query.value.store(value, Ordering::Relaxed);
         // Release: pairs with the Acquire in `get`.
@@ -78,7 +78,7 @@ impl Queries {
     }
 
     /// Makes queries unavailable.
-    pub(super) fn reset(&self, first: u32, count: u32) {
+    pub(crate) fn reset(&self, first: u32, count: u32) {
         for query in &self.list[first as usize..][..count as usize] {
             // Relaxed: the program orders a reset before the next write of the query.
             query.available.store(false, Ordering::Relaxed);

@@ -1,10 +1,8 @@
 //! Queues, fences, semaphores and events as the API has them: the rules of Vulkan, on top of the executor.
 
-mod event;
 mod fence;
 mod semaphore;
 
-pub use event::Event;
 pub use fence::{Fence, FenceTask};
 pub use semaphore::{Semaphore, SemaphoreSubmit};
 

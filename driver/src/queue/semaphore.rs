@@ -165,6 +165,8 @@ impl Semaphore {
             SemaphoreKind::Binary(submitted) => {
                 let mut submitted = submitted.lock();
                 let vuid = "VUID-vkQueueSubmit2-semaphore-03868";
+                // Counted when they are submitted, since signals and waits must take turns in that order, whenever they
+                // run.
                 require(submitted.waits == submitted.signals, "pSignalSemaphoreInfos", vuid, || {
                     "a binary semaphore that is signalled and that no submitted operation waits for".into()
                 })?;

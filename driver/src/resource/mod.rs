@@ -1,12 +1,15 @@
-//! Resources: memory objects, buffers and images that are bound to them, their views, and samplers.
+//! Resources: memory objects, buffers and images that are bound to them, their views, samplers and
+//! query pools.
 
 mod buffer;
 mod buffer_view;
 mod format;
 mod image;
 mod image_view;
+mod import;
 mod known;
 mod memory;
+mod query_pool;
 mod sampler;
 
 pub use buffer::Buffer;
@@ -18,4 +21,5 @@ pub(crate) use image::ImageRules;
 pub use image::{Image, ImageInfo};
 pub use image_view::{ImageView, ImageViewInfo};
 pub use memory::DeviceMemory;
+pub use query_pool::QueryPool;
 pub use sampler::{Sampler, SamplerInfo};

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
+use super::primitives::{AtomicU64, Mutex, Ordering};
 use super::wait::Awaited;
 use super::wake::{Helper, Wake, Watchers};
-use crate::exec::sync::{AtomicU64, Mutex, Ordering};
 
 /// A value, and the waiters for it to reach values of theirs.
 ///

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use super::Loss;
+use super::primitives::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 use super::wait::{Awaited, WAIT_SPIN};
 use super::wake::{Helper, Wake, Watchers};
 use crate::error::DeviceError;
-use crate::exec::Loss;
-use crate::exec::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 
 const WAITING: usize = 0;
 const SIGNALED: usize = 1;
@@ -78,6 +78,8 @@ impl FenceState {
         match lost {
             Some(lost) => Err(lost),
             None if settled => Ok(true),
+            // Whether or not the device is lost: the queue settles the fence of each batch in line, and its batch may
+            // have succeeded.
             None if in_line && timeout.is_some() => Ok(false),
             None => self.loss.check().map(|()| false),
         }

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::fence::FenceState;
+use super::primitives::Mutex;
 use super::wait::Awaited;
 use super::wake::Wake;
 use crate::error::DeviceError;
-use crate::exec::sync::Mutex;
 
 /// The waker of the task's latest poll.
 #[derive(Debug)]

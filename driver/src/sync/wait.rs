@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::Loss;
+use super::primitives::{Condvar, Mutex, spin_until};
 use super::wake::{Helper, Wake};
 use crate::error::DeviceError;
-use crate::exec::Loss;
-use crate::exec::sync::{Condvar, Mutex, spin_until};
 
 /// How long a waiter spins before it sleeps.
 pub(crate) const WAIT_SPIN: Duration = Duration::from_micros(20);

@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use crate::json::quoted;
+
 /// Arguments of an event: the inside of a JSON object.
 #[derive(Clone, Debug, Default)]
 pub struct Args(String);
@@ -107,24 +109,6 @@ impl Event<'_> {
             }
         };
     }
-}
-
-/// A JSON string.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            c if (c as u32) < 0x20 => {
-                let _ = write!(quoted, "\\u{:04x}", c as u32);
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]

@@ -22,7 +22,6 @@ use spelter_locks::Mutex;
 
 pub use device::{DeviceTimeline, HostTrack};
 pub use json::Args;
-pub(crate) use json::quoted;
 use json::{Event, Row};
 
 /// Events that are kept; later ones are counted and dropped.

@@ -172,7 +172,7 @@ fn ids_in_source(folder: &Path, ids: &mut BTreeSet<String>) {
     }
 }
 
-/// Rules that other tests break: those of shaders and of imported memory (`memory/import.rs`).
+/// Rules that other tests break: those of shaders and of imported memory (`resource/import.rs`).
 fn elsewhere(id: &str) -> bool {
     let imports =
         ["VUID-VkImportMemoryHostPointerInfoEXT-pHostPointer-01749", "VUID-VkMemoryAllocateInfo-allocationSize-01745"];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spelter_driver::{Device, SealKey, StoredKernels};
+use spelter_driver::{Device, SealKey, ShaderStage, StoredKernels};
 use spelter_locks::{Computed, Mutex, PerProcess};
 use wgpu_hal::{ComputePipelineDescriptor, PipelineError};
 
@@ -32,9 +32,9 @@ impl ComputePipeline {
     pub(crate) fn new(device: &Device, descriptor: &Descriptor<'_>) -> Result<Self, PipelineError> {
         hint::of_profile();
         let (layout, entry) = (&descriptor.layout.raw, descriptor.stage.entry_point);
-        let stage = descriptor.stage.module.stage(device, entry, descriptor.stage.constants)?;
-        let shader = (&stage.module, entry, &stage.specialization);
-        let raw = compiled(device, shader, layout, descriptor.cache);
+        let made = descriptor.stage.module.stage(device, entry, descriptor.stage.constants)?;
+        let stage = ShaderStage { module: &made.module, entry, specialization: &made.specialization };
+        let raw = compiled(device, stage, layout, descriptor.cache);
         let label = descriptor.label.filter(|label| !label.is_empty()).map(Arc::from);
         Ok(Self { raw: raw.map_err(pipeline_error)?, has_immediates: descriptor.layout.has_immediates, label })
     }
@@ -64,7 +64,7 @@ const MAX_KEPT: usize = 256;
 /// A pipeline, of the code of an earlier device or of a cache if one has it.
 fn compiled(
     device: &Device,
-    shader: (&spelter_driver::ShaderModule, &str, &spelter_driver::Specialization),
+    stage: ShaderStage<'_>,
     layout: &spelter_driver::PipelineLayout,
     cache: Option<&PipelineCache>,
 ) -> Result<spelter_driver::ComputePipeline, spelter_driver::Error> {
@@ -74,9 +74,9 @@ fn compiled(
     if let Some(cache) = cache {
         stored.merge(&cache.0.lock());
     }
-    let pipeline = match device.create_compute_pipeline_stored(shader, layout, &stored, true)? {
+    let pipeline = match device.create_compute_pipeline_stored(stage, layout, &stored, true)? {
         Some((pipeline, _)) => pipeline,
-        None => device.create_compute_pipeline(shader.0, shader.1, shader.2, layout)?,
+        None => device.create_compute_pipeline(stage.module, stage.entry, stage.specialization, layout)?,
     };
     if let Some(cache) = cache {
         cache.0.lock().keep(&pipeline);
@@ -122,7 +122,9 @@ mod tests {
         let module = device.create_shader_module_wgsl("@compute @workgroup_size(7) fn main() {}").unwrap();
         let layout = device.create_pipeline_layout(&[], &[]).unwrap();
         let cache = PipelineCache::new(None);
-        compiled(&device, (&module, "main", &Specialization::new()), &layout, Some(&cache)).unwrap();
+        let constants = Specialization::new();
+        let stage = ShaderStage { module: &module, entry: "main", specialization: &constants };
+        compiled(&device, stage, &layout, Some(&cache)).unwrap();
         // Where the user has no key there are no data, and where kernels are interpreted they have no code.
         let Some(mut data) = cache.data() else { return assert_eq!(validation_key(), None) };
         let kernels = cache.0.lock().len();
@@ -138,7 +140,9 @@ mod tests {
             let device = Device::new(options).unwrap();
             let module = device.create_shader_module_wgsl("@compute @workgroup_size(9) fn main() {}").unwrap();
             let layout = device.create_pipeline_layout(&[], &[]).unwrap();
-            compiled(&device, (&module, "main", &Specialization::new()), &layout, None).unwrap();
+            let constants = Specialization::new();
+            let stage = ShaderStage { module: &module, entry: "main", specialization: &constants };
+            compiled(&device, stage, &layout, None).unwrap();
             device.pipeline_cache_stats()
         });
         assert_eq!(stats[0].compiled, 1);

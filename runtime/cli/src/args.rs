@@ -10,6 +10,7 @@ mod merge;
 mod profile;
 mod reflect;
 mod run;
+mod sweep;
 mod trace;
 
 pub(crate) use bench::BenchArgs;
@@ -22,6 +23,7 @@ pub(crate) use merge::MergeArgs;
 pub(crate) use profile::ProfileArgs;
 pub(crate) use reflect::ReflectArgs;
 pub(crate) use run::ImageArgs;
+pub(crate) use sweep::{BaselineName, GroupSweep, Sweep, push_bytes};
 pub(crate) use trace::{TraceArgs, TraceCommand};
 
 use std::path::PathBuf;
@@ -34,7 +36,8 @@ pub(crate) use spelter_jobs::{JobArgs, Shard};
 use spelter_shaders::back::x86::Isa;
 use vulkan_spelter::options::seconds;
 
-use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
+use crate::output::Color;
+use crate::structured::{Bind, Groups, Print, Push, Save, Spec};
 
 /// Runs Vulkan compute programs on CPU workers.
 #[derive(Debug, Parser)]
@@ -58,17 +61,6 @@ pub(crate) struct Cli {
     /// Colours in the output; `auto` uses them on terminals, unless the variable NO_COLOR is set.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, global = true)]
     pub(crate) color: Color,
-}
-
-/// When the output has colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    /// On terminals.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
 }
 
 /// The subcommands.
@@ -254,11 +246,15 @@ fn isa(name: String) -> Isa {
     Isa::ALL.into_iter().find(|isa| isa.name() == name).unwrap_or(Isa::Avx2)
 }
 
+/// The programs of `spelter demo`.
+pub(crate) const DEMOS: [&str; 8] =
+    ["saxpy", "reduce", "scan", "histogram", "matmul", "nbody", "mandelbrot", "pathtracer"];
+
 /// `spelter demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The programs to run; all by default.
-    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(crate::demo::names()))]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(DEMOS))]
     pub(crate) names: Vec<String>,
     /// The folder for pictures.
     #[arg(long, value_name = "DIR", default_value = "demo-out")]

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use vulkan_spelter::options::{self, Settings};
 
-use crate::args::{BenchArgs, CheckArgs, Command, DeviceArgs, ExecArgs};
-use crate::bench::Sweep;
+use crate::args::{BenchArgs, CheckArgs, Command, DeviceArgs, ExecArgs, Sweep};
 use crate::failure::Failure;
 
 /// The variable, if it is set and not empty.

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::failure::Failure;
 
 /// The bytes of a regular file of at most `most` bytes. Devices and pipes are refused, since they may be endless.
-pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Failure> {
     if is_stdin(path) {
-        return stdin(most);
+        return stdin(max_bytes);
     }
     let about = std::fs::metadata(path).map_err(|error| Failure::file(path, error))?;
     if !about.is_file() {
@@ -19,10 +19,10 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     }
     let mut bytes = Vec::new();
     // The file may have grown since, so the limit is applied to the bytes that are read.
-    let read = File::open(path).and_then(|file| file.take(most.saturating_add(1)).read_to_end(&mut bytes));
+    let read = File::open(path).and_then(|file| file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes));
     read.map_err(|error| Failure::file(path, error))?;
-    if bytes.len() as u64 > most {
-        return Err(Failure::file(path, format!("more than {most} bytes")));
+    if bytes.len() as u64 > max_bytes {
+        return Err(Failure::file(path, format!("more than {max_bytes} bytes")));
     }
     Ok(bytes)
 }
@@ -45,17 +45,17 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 }
 
 /// The bytes of standard input. There are none left for a second reader, so that is an error.
-fn stdin(most: u64) -> Result<Vec<u8>, Failure> {
+fn stdin(max_bytes: u64) -> Result<Vec<u8>, Failure> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     // Relaxed: the flag guards nothing else.
     if TAKEN.swap(true, Ordering::Relaxed) {
         return Err(Failure::new("standard input: only one option or file can be `-`".to_owned()));
     }
     let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(most.saturating_add(1)).read_to_end(&mut bytes);
+    let read = std::io::stdin().lock().take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
     read.map_err(|error| Failure::new(format!("standard input: {error}")))?;
-    if bytes.len() as u64 > most {
-        return Err(Failure::new(format!("standard input: more than {most} bytes")));
+    if bytes.len() as u64 > max_bytes {
+        return Err(Failure::new(format!("standard input: more than {max_bytes} bytes")));
     }
     Ok(bytes)
 }

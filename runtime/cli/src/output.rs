@@ -4,12 +4,23 @@ use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 use std::sync::OnceLock;
 
+use clap::ValueEnum;
 use spelter::Printer;
 
-use crate::args::Color;
 use crate::failure::Failure;
 
-/// When there are colours: `--color`, which main sets once.
+/// When the output has colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On terminals.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What `--color` says, which main sets once.
 static COLOR: OnceLock<Color> = OnceLock::new();
 
 /// Sets when there are colours.

@@ -10,12 +10,12 @@ use crate::random::Random;
 /// A type of elements. The bits of an element are the low bits of a `u64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar {
-    kind: Kind,
+    kind: ScalarKind,
     bits: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ScalarKind {
     Uint,
     Int,
     Float,
@@ -36,32 +36,32 @@ impl FromStr for Scalar {
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letter = match self.kind {
-            Kind::Uint => 'u',
-            Kind::Int => 'i',
-            Kind::Float => 'f',
+            ScalarKind::Uint => 'u',
+            ScalarKind::Int => 'i',
+            ScalarKind::Float => 'f',
         };
         write!(f, "{letter}{}", self.bits)
     }
 }
 
-const fn of(kind: Kind, bits: u32) -> Scalar {
+const fn of(kind: ScalarKind, bits: u32) -> Scalar {
     Scalar { kind, bits }
 }
 
 impl Scalar {
-    pub(crate) const U32: Self = of(Kind::Uint, 32);
-    pub(crate) const I32: Self = of(Kind::Int, 32);
-    pub(crate) const F32: Self = of(Kind::Float, 32);
-    pub(crate) const U64: Self = of(Kind::Uint, 64);
-    pub(crate) const I64: Self = of(Kind::Int, 64);
-    pub(crate) const F64: Self = of(Kind::Float, 64);
+    pub(crate) const U32: Self = of(ScalarKind::Uint, 32);
+    pub(crate) const I32: Self = of(ScalarKind::Int, 32);
+    pub(crate) const F32: Self = of(ScalarKind::Float, 32);
+    pub(crate) const U64: Self = of(ScalarKind::Uint, 64);
+    pub(crate) const I64: Self = of(ScalarKind::Int, 64);
+    pub(crate) const F64: Self = of(ScalarKind::Float, 64);
 
     const ALL: [Self; 11] = [
-        of(Kind::Uint, 8),
-        of(Kind::Int, 8),
-        of(Kind::Uint, 16),
-        of(Kind::Int, 16),
-        of(Kind::Float, 16),
+        of(ScalarKind::Uint, 8),
+        of(ScalarKind::Int, 8),
+        of(ScalarKind::Uint, 16),
+        of(ScalarKind::Int, 16),
+        of(ScalarKind::Float, 16),
         Self::U32,
         Self::I32,
         Self::F32,
@@ -79,12 +79,14 @@ impl Scalar {
     pub(crate) fn parse(self, text: &str) -> Result<u64, String> {
         let text = text.trim();
         let bits = match self.kind {
-            Kind::Uint => hexadecimal(text).or_else(|| text.parse().ok()).filter(|value| value & !self.mask() == 0),
-            Kind::Int => {
+            ScalarKind::Uint => {
+                hexadecimal(text).or_else(|| text.parse().ok()).filter(|value| value & !self.mask() == 0)
+            }
+            ScalarKind::Int => {
                 let bits = hexadecimal(text).filter(|bits| bits & !self.mask() == 0);
                 bits.or_else(|| self.of_integer(text.parse().ok()?))
             }
-            Kind::Float => self.of_float(text),
+            ScalarKind::Float => self.of_float(text),
         };
         bits.ok_or_else(|| format!("{text:?} is not {}", self.described()))
     }
@@ -129,21 +131,23 @@ impl Scalar {
     fn described(self) -> String {
         let (unsigned, signed) = (self.mask(), self.mask().cast_signed() >> 1 & i64::MAX);
         match self.kind {
-            Kind::Uint => format!("a {self}, a whole number from 0 to {unsigned}"),
-            Kind::Int => format!("an {self}, a whole number from {} to {signed}", -signed - 1),
-            Kind::Float if self.bits == 16 => format!("an {self}, a number such as 1.5, -2e3, inf or nan, up to 65504"),
-            Kind::Float => format!("an {self}, a number such as 1.5, -2e3, inf or nan"),
+            ScalarKind::Uint => format!("a {self}, a whole number from 0 to {unsigned}"),
+            ScalarKind::Int => format!("an {self}, a whole number from {} to {signed}", -signed - 1),
+            ScalarKind::Float if self.bits == 16 => {
+                format!("an {self}, a number such as 1.5, -2e3, inf or nan, up to 65504")
+            }
+            ScalarKind::Float => format!("an {self}, a number such as 1.5, -2e3, inf or nan"),
         }
     }
 
     /// The value as text that parses to the same value.
     pub(crate) fn show(self, bits: u64) -> String {
         match (self.kind, self.bits) {
-            (Kind::Uint, _) => bits.to_string(),
-            (Kind::Int, _) => self.integer(bits).to_string(),
-            (Kind::Float, 16) => show_float(f16::from_bits(bits as u16).to_f32()),
-            (Kind::Float, 32) => show_float(f32::from_bits(bits as u32)),
-            (Kind::Float, _) => show_float(f64::from_bits(bits)),
+            (ScalarKind::Uint, _) => bits.to_string(),
+            (ScalarKind::Int, _) => self.integer(bits).to_string(),
+            (ScalarKind::Float, 16) => show_float(f16::from_bits(bits as u16).to_f32()),
+            (ScalarKind::Float, 32) => show_float(f32::from_bits(bits as u32)),
+            (ScalarKind::Float, _) => show_float(f64::from_bits(bits)),
         }
     }
 
@@ -155,10 +159,10 @@ impl Scalar {
     /// The value in JSON. Infinities and NaN, which JSON lacks, are strings.
     pub(crate) fn json(self, bits: u64) -> serde_json::Value {
         match self.kind {
-            Kind::Uint => bits.into(),
-            Kind::Int => self.integer(bits).into(),
+            ScalarKind::Uint => bits.into(),
+            ScalarKind::Int => self.integer(bits).into(),
             // By way of the shortest text: 0.1, not 0.10000000149011612.
-            Kind::Float => {
+            ScalarKind::Float => {
                 let text = self.show(bits);
                 let number = text.parse().ok().and_then(serde_json::Number::from_f64);
                 number.map_or(serde_json::Value::String(text), serde_json::Value::Number)
@@ -169,13 +173,13 @@ impl Scalar {
     /// The bits of an integer, or of the float nearest to it; an error if it is out of range.
     pub(crate) fn number(self, number: u32) -> Result<u64, String> {
         let bits = match (self.kind, self.bits) {
-            (Kind::Uint, _) => Some(u64::from(number)).filter(|value| value & !self.mask() == 0),
-            (Kind::Int, _) => self.of_integer(number.into()),
-            (Kind::Float, 16) => {
+            (ScalarKind::Uint, _) => Some(u64::from(number)).filter(|value| value & !self.mask() == 0),
+            (ScalarKind::Int, _) => self.of_integer(number.into()),
+            (ScalarKind::Float, 16) => {
                 Some(f16::from_f64(number.into())).filter(|value| value.is_finite()).map(|v| v.to_bits().into())
             }
-            (Kind::Float, 32) => Some((number as f32).to_bits().into()),
-            (Kind::Float, _) => Some(f64::from(number).to_bits()),
+            (ScalarKind::Float, 32) => Some((number as f32).to_bits().into()),
+            (ScalarKind::Float, _) => Some(f64::from(number).to_bits()),
         };
         bits.ok_or_else(|| format!("{number} is not {}", self.described()))
     }
@@ -184,11 +188,11 @@ impl Scalar {
     pub(crate) fn random(self, random: &mut Random) -> u64 {
         let mut word = || u64::from(random.word());
         match (self.kind, self.bits) {
-            (Kind::Uint | Kind::Int, 64) => word() << 32 | word(),
-            (Kind::Uint | Kind::Int, _) => word() & self.mask(),
-            (Kind::Float, 16) => f16::from_f64((word() >> 21) as f64 / 2048.0).to_bits().into(),
-            (Kind::Float, 32) => random.fraction().to_bits().into(),
-            (Kind::Float, _) => (((word() << 32 | word()) >> 11) as f64 / (1u64 << 53) as f64).to_bits(),
+            (ScalarKind::Uint | ScalarKind::Int, 64) => word() << 32 | word(),
+            (ScalarKind::Uint | ScalarKind::Int, _) => word() & self.mask(),
+            (ScalarKind::Float, 16) => f16::from_f64((word() >> 21) as f64 / 2048.0).to_bits().into(),
+            (ScalarKind::Float, 32) => random.fraction().to_bits().into(),
+            (ScalarKind::Float, _) => (((word() << 32 | word()) >> 11) as f64 / (1u64 << 53) as f64).to_bits(),
         }
     }
 }

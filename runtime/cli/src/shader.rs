@@ -17,7 +17,7 @@ use spelter_shaders::ir::Kernel;
 use crate::failure::Failure;
 use crate::file;
 use crate::glsl;
-use crate::slot::{Spec, SpecName};
+use crate::structured::{Spec, SpecName};
 
 /// The largest shader file in bytes: more than the reader accepts in any form.
 const MAX_BYTES: u64 = 64 << 20;

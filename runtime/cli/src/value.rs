@@ -65,10 +65,10 @@ pub(crate) fn bytes(scalar: Scalar, list: &str) -> Result<Vec<u8>, String> {
 }
 
 fn elements(scalar: Scalar, text: &str) -> Result<u32, String> {
-    let (count, most) = (number(text, "elements")?, MAX_BYTES / scalar.bytes() as u64);
+    let (count, max_count) = (number(text, "elements")?, MAX_BYTES / scalar.bytes() as u64);
     match u32::try_from(count) {
-        Ok(few) if count <= most => Ok(few),
-        _ => Err(format!("{count} elements are too many: the most is {most}")),
+        Ok(few) if count <= max_count => Ok(few),
+        _ => Err(format!("{count} elements are too many: the most is {max_count}")),
     }
 }
 

@@ -5,11 +5,9 @@
 mod bind_state;
 #[cfg(all(test, not(loom)))]
 mod dropped_barrier_tests;
-mod submission;
 mod timeline;
 
 pub(crate) use bind_state::BindState;
-pub(crate) use submission::{Clock, ContextQueue, First, Refusal, Submission, TimelinePoint};
 pub(crate) use timeline::Timeline;
 
 use std::any::Any;
@@ -27,12 +25,16 @@ use crate::holds::HeldBatches;
 use crate::ids::{CommandKind, Serial};
 use crate::object::ResourceObject;
 use crate::program::Program;
-use crate::replace::{Added, CommandUse, WriterId};
+use crate::replace::{self, Added, CommandUse, WriterId};
 use crate::resource::Resource;
 use crate::stats::Counters;
+use crate::submission::{Clock, Submission, TimelinePoint};
 
 /// Commands in a batch before it is submitted automatically, so that workers get work before a long list is complete.
 const MAX_COMMANDS: usize = 1024;
+
+/// The reason why a command was not recorded.
+pub(crate) type Refusal = replace::Refusal<Submission>;
 
 /// Commands that are being recorded or in flight.
 #[derive(Debug)]

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use spelter_driver::{CommandBuffer, Queue, SemaphoreSubmit, SubmitInfo, vk};
 
-use super::{Batch, Clock, Submission, TimelinePoint, end_with_barrier};
+use super::{Batch, end_with_barrier};
 use crate::error::Error;
 use crate::events::{Event, EventLog};
 use crate::holds::HeldBatches;
 use crate::ids::Serial;
 use crate::share::Share;
+use crate::submission::{Clock, Submission, TimelinePoint};
 
 /// Recycled batches that are kept.
 const SPARE: usize = 8;

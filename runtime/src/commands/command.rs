@@ -137,6 +137,7 @@ impl Open {
             full_barrier(&self.commands)?;
             counters.barriers.one();
         }
+        // Labels are state of the driver's command buffer; most commands have that of the one before.
         if self.label != recorded.label {
             self.commands.set_label(recorded.label.as_deref())?;
             self.label.clone_from(&recorded.label);
@@ -155,6 +156,7 @@ impl Open {
                 commands.copy_buffer(on.objects[*from].buffer()?, on.objects[*to].buffer()?, &[*region])?;
             }
             Command::Fill { to, range, word } => {
+                // A whole buffer is as large as its present object; fills are of whole words.
                 let range = range.clone().unwrap_or(0..on.objects[*to].size() & !3);
                 on.check_inside("fill", *to, range.clone())?;
                 if range.is_empty() {
@@ -172,6 +174,8 @@ impl Open {
                 let object = &on.objects[*image];
                 let info = object.image()?.info();
                 let found = extent(info, *level);
+                // The number of bytes in the buffer depends on it, which the program cannot know after a
+                // respecification.
                 if found != *size {
                     let [was, is] =
                         [*size, found].map(|vk::Extent3D { width, height, depth }| format!("{width}x{height}x{depth}"));

@@ -22,7 +22,7 @@ use std::sync::{Arc, Weak};
 
 pub use recorder::Recorder;
 
-use crate::batch::{Refusal, TimelinePoint};
+use crate::batch::Refusal;
 use crate::context::Context;
 use crate::error::{Error, rule};
 use crate::events::Event;
@@ -31,6 +31,7 @@ use crate::ids::{CommandBufferId, ResourceId};
 use crate::named_by::NamedBy;
 use crate::recordings::NamesResources;
 use crate::share::{Member, Share};
+use crate::submission::TimelinePoint;
 use crate::timestamps::Timestamps;
 use contents::{Contents, Parts, Step, described};
 use current::{Current, reaches};

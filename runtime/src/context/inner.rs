@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use spelter_locks::{Mutex, MutexGuard};
 
-use crate::batch::{Clock, First, Refusal, Submission, TimelinePoint};
+use crate::batch::Refusal;
 use crate::context_state::ContextState;
 use crate::error::Error;
 use crate::events::{Event, EventLog};
@@ -17,6 +17,7 @@ use crate::replace;
 use crate::resource::Resource;
 use crate::share::{Member, Share};
 use crate::stats::Counters;
+use crate::submission::{Clock, First, Submission, TimelinePoint};
 use crate::trace::About;
 
 /// The shared part of a context's handles.

@@ -19,11 +19,11 @@ pub use builder::ContextBuilder;
 pub use create::BufferBuilder;
 pub(crate) use inner::ContextInner;
 
-use crate::batch::TimelinePoint;
 use crate::error::{Error, rule};
 use crate::fence::Fence;
 use crate::resource::Resource;
 use crate::share::{Member, Share};
+use crate::submission::TimelinePoint;
 
 /// A command stream of a device. A handle: clones refer to the same context, and may be used from other threads.
 ///

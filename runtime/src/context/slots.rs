@@ -112,14 +112,14 @@ impl Context {
     /// Checks that the slot is within the device's limits. `what` is to be bound there; errors name it.
     fn check_slot(&self, slot: Slot, what: Option<&Resource>) -> Result<(), Error> {
         let limits = self.device().limits();
-        let (groups, most) = (limits.max_bound_descriptor_sets, limits.max_per_set_descriptors);
+        let (groups, max_elements) = (limits.max_bound_descriptor_sets, limits.max_per_set_descriptors);
         let of = || what.map(|resource| format!("{}: ", resource.described())).unwrap_or_default();
         if slot.group >= groups {
             let problem = format!("{}groups are numbered 0 to {}", of(), groups - 1);
             return Err(Error::slot_rule(slot, problem, rule::SLOT));
         }
-        if slot.element >= most {
-            let problem = format!("{}there are at most {most} elements", of());
+        if slot.element >= max_elements {
+            let problem = format!("{}there are at most {max_elements} elements", of());
             return Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::SLOT));
         }
         Ok(())

@@ -52,7 +52,7 @@ pub(crate) struct ProgramState {
     fresh: SmallVec<[(SlotId, Access); 4]>,
     /// Whether the program writes anything: then two consecutive dispatches need a barrier.
     pub(crate) writes: bool,
-    groups: Vec<SetState>,
+    groups: Vec<GroupState>,
     /// By kind, the descriptors of that kind.
     descriptors: [Vec<DescriptorSlot>; SlotKind::COUNT],
     uses: Vec<(SlotId, Access)>,
@@ -76,7 +76,7 @@ struct DescriptorSlot {
 
 /// The state of one set.
 #[derive(Debug)]
-struct SetState {
+struct GroupState {
     layout: usize,
     slots: Vec<SlotId>,
     keys: Vec<DescriptorKey>,
@@ -85,7 +85,7 @@ struct SetState {
     set_number: Option<u64>,
 }
 
-impl SetState {
+impl GroupState {
     fn put(&mut self, at: usize, key: DescriptorKey) {
         self.hash = self.hash.wrapping_sub(self.keys[at].hash(at)).wrapping_add(key.hash(at));
         self.keys[at] = key;
@@ -140,7 +140,7 @@ impl ProgramState {
             let keys = vec![DescriptorKey::default(); ids.len()];
             let hash = keys.iter().enumerate().fold(0u64, |sum, (at, key)| sum.wrapping_add(key.hash(at)));
             let layout = sets.layout(&layout.layout);
-            state.groups.push(SetState { layout, slots: ids, keys, hash, set: Weak::new(), set_number: None });
+            state.groups.push(GroupState { layout, slots: ids, keys, hash, set: Weak::new(), set_number: None });
         }
         state
     }

@@ -29,6 +29,6 @@ fn paddings(bytes: usize) -> impl Iterator<Item = usize> {
     let alignments = [(4, 1), (8, 8), (16, 12), (32, 24)];
     alignments
         .into_iter()
-        .filter(move |&(_, least)| bytes >= least)
+        .filter(move |&(_, min_bytes)| bytes >= min_bytes)
         .map(move |(alignment, _)| bytes.next_multiple_of(alignment))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Dispatch;
-use crate::batch::{Clock, Refusal};
+use crate::batch::Refusal;
 use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked};
 use crate::error::{Error, rule};
@@ -12,6 +12,7 @@ use crate::ids::{CommandKind, Serial, Slot};
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::set::{DescriptorSet, GroupSets, Looked, Names, Wanted};
 use crate::slot_state::SlotState;
+use crate::submission::Clock;
 
 impl Dispatch<'_> {
     /// Takes the descriptors of a group from a set, for this dispatch. [`Dispatch::bind`] and [`Dispatch::with`] go

@@ -14,10 +14,10 @@ use ash::vk;
 use spelter_driver::{Buffer, Device, DeviceMemory, Image, ImageInfo};
 use spelter_locks::Mutex;
 
-use crate::batch::Submission;
 use crate::error::{Error, rule};
 use crate::serial::Object;
 use crate::stats::Counters;
+use crate::submission::Submission;
 pub(crate) use faults::Fault;
 use faults::Faults;
 use small::{SmallAllocation, SmallBlocks};

@@ -71,7 +71,7 @@ impl SmallBlocks {
             let memory = self.device.allocate_memory(BLOCK, 0)?;
             blocks.add(memory);
         }
-        Ok(blocks.take(class).map(|(block, place, memory, fresh)| SmallAllocation {
+        Ok(blocks.take(class).map(|Taken { block, place, memory, fresh }| SmallAllocation {
             blocks: Arc::clone(self),
             memory,
             class,
@@ -95,13 +95,22 @@ fn places(class: usize) -> u32 {
     (BLOCK / (MIN_BYTES << class)) as u32
 }
 
+/// A place that was taken from a block.
+struct Taken {
+    block: usize,
+    place: u32,
+    memory: DeviceMemory,
+    /// Whether nothing had the place before.
+    fresh: bool,
+}
+
 impl Class {
     fn add(&mut self, memory: DeviceMemory) {
         let block = self.blocks.insert(Block { memory, free: Vec::new(), fresh: 0 });
         self.with_room.push(block);
     }
 
-    fn take(&mut self, class: usize) -> Option<(usize, u32, DeviceMemory, bool)> {
+    fn take(&mut self, class: usize) -> Option<Taken> {
         let number = *self.with_room.last()?;
         let block = self.blocks.get_mut(number)?;
         let (place, fresh) = match block.free.pop() {
@@ -115,7 +124,7 @@ impl Class {
         if block.free.is_empty() && block.fresh == places(class) {
             self.with_room.pop();
         }
-        Some((number, place, memory, fresh))
+        Some(Taken { block: number, place, memory, fresh })
     }
 
     /// Frees a place. Returns a block that is entirely free, to be dropped, unless it is the only one with room.

@@ -23,7 +23,7 @@ pub(crate) trait Bytes {
 #[derive(Debug)]
 pub(crate) struct SparePool<S> {
     /// The limit for the bytes of all spares.
-    most: u64,
+    max_bytes: u64,
     /// A leaf lock.
     inner: Mutex<Pool<S>>,
 }
@@ -40,9 +40,9 @@ struct Pool<S> {
 
 impl<S: Bytes> SparePool<S> {
     /// An empty pool.
-    pub(crate) fn new(most: u64) -> Arc<Self> {
+    pub(crate) fn new(max_bytes: u64) -> Arc<Self> {
         let inner = Pool { bytes: 0, next: 0, all: BTreeMap::new(), places: HashMap::default() };
-        Arc::new(Self { most, inner: Mutex::new(inner) })
+        Arc::new(Self { max_bytes, inner: Mutex::new(inner) })
     }
 
     /// Frees all of them.
@@ -104,14 +104,14 @@ impl<S: Bytes> Spares<S> {
         let mut gone = Vec::new();
         let number = inner.next + 1;
         match inner.places.get_mut(&self.place) {
-            Some(numbers) if storage.bytes() <= self.pool.most => {
+            Some(numbers) if storage.bytes() <= self.pool.max_bytes => {
                 numbers.push_back(number);
                 let too_many = if numbers.len() > KEPT { numbers.front().copied() } else { None };
                 inner.next = number;
                 inner.bytes += storage.bytes();
                 inner.all.insert(number, (self.place, storage));
                 gone.extend(too_many.and_then(|oldest| inner.remove(oldest)));
-                while inner.bytes > self.pool.most
+                while inner.bytes > self.pool.max_bytes
                     && let Some((&oldest, _)) = inner.all.first_key_value()
                 {
                     gone.extend(inner.remove(oldest));

@@ -87,9 +87,10 @@ impl BindingInfo {
     pub(crate) fn check(&self, slot: Slot, bound: &SlotState) -> Result<(), Error> {
         let view = match &bound.part {
             Part::Bytes(range) => {
-                let (bytes, least) = (range.end - range.start, u64::from(self.min_bytes));
-                if bytes < least {
-                    let problem = format!("{bytes} bytes of {}, the block needs at least {least}", bound.described());
+                let (bytes, min_bytes) = (range.end - range.start, u64::from(self.min_bytes));
+                if bytes < min_bytes {
+                    let problem =
+                        format!("{bytes} bytes of {}, the block needs at least {min_bytes}", bound.described());
                     return Err(Error::slot_rule(slot, problem, rule::BLOCK));
                 }
                 return Ok(());

@@ -318,9 +318,9 @@ fn size_arrays(bindings: &mut [BindingInfo], given: &BTreeMap<(u32, u32), u32>) 
 
 /// One layout for each set up to the last that the program uses.
 fn set_layouts(device: &Device, bindings: &[BindingInfo]) -> Result<Vec<SetLayout>, Error> {
-    let most = device.limits().max_bound_descriptor_sets;
-    if let Some(binding) = bindings.iter().find(|b| b.group >= most) {
-        let problem = format!("groups are numbered 0 to {}", most - 1);
+    let max_groups = device.limits().max_bound_descriptor_sets;
+    if let Some(binding) = bindings.iter().find(|b| b.group >= max_groups) {
+        let problem = format!("groups are numbered 0 to {}", max_groups - 1);
         return Err(Error::binding(binding.group, binding.binding, problem));
     }
     let sets = bindings.iter().map(|b| b.group + 1).max().unwrap_or(0);

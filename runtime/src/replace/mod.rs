@@ -313,6 +313,7 @@ pub(crate) fn catch_up(share: &Share, state: &mut ContextState) -> Option<Garbag
     if share.journal().count() == state.journal_seen {
         return None;
     }
+    // The number is read with the events. What comes after it is found by the next command.
     let (seen, news) = share.journal().since(state.journal_seen);
     state.journal_seen = seen;
     let resources: Vec<ResourceId> = match news {
@@ -325,6 +326,7 @@ pub(crate) fn catch_up(share: &Share, state: &mut ContextState) -> Option<Garbag
             resources.dedup();
             resources
         }
+        // Some events were dropped: any cached set may name a lost object, and any slot may hold a changed resource.
         News::TooMany => {
             state.sets.clear(&share.memory().counters);
             state.bindings.resources()

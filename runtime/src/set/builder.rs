@@ -83,7 +83,7 @@ impl SetBinding {
 #[must_use = "a builder makes nothing until `build`"]
 pub struct DescriptorSetBuilder<'a> {
     share: &'a Arc<Share>,
-    layout: Layout<'a>,
+    layout: LayoutSource<'a>,
     label: Option<Box<str>>,
     updatable: bool,
     /// By binding and element.
@@ -91,7 +91,7 @@ pub struct DescriptorSetBuilder<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Layout<'a> {
+enum LayoutSource<'a> {
     /// That of a program's group.
     Program(&'a Program, u32),
     /// Its own.
@@ -107,16 +107,16 @@ enum Given {
 }
 
 impl<'a> DescriptorSetBuilder<'a> {
-    fn new(share: &'a Arc<Share>, layout: Layout<'a>) -> Self {
+    fn new(share: &'a Arc<Share>, layout: LayoutSource<'a>) -> Self {
         Self { share, layout, label: None, updatable: false, given: BTreeMap::new() }
     }
 
     pub(crate) fn of_program(share: &'a Arc<Share>, program: &'a Program, group: u32) -> Self {
-        Self::new(share, Layout::Program(program, group))
+        Self::new(share, LayoutSource::Program(program, group))
     }
 
     pub(crate) fn of_layout(share: &'a Arc<Share>, layout: &'a [SetBinding]) -> Self {
-        Self::new(share, Layout::Own(layout))
+        Self::new(share, LayoutSource::Own(layout))
     }
 
     /// Names the set in messages.
@@ -300,7 +300,7 @@ impl<'a> DescriptorSetBuilder<'a> {
         let described = described(self.label.as_deref());
         let wrong = |problem: String, rule: &str| Err(Error::Set(format!("{described}: {problem} (rule: {rule})")));
         let bindings = match self.layout {
-            Layout::Program(program, group) => {
+            LayoutSource::Program(program, group) => {
                 if !program.is_of(self.share) {
                     return wrong(format!("{program} is a program of another context's device"), rule::DEVICE);
                 }
@@ -310,13 +310,13 @@ impl<'a> DescriptorSetBuilder<'a> {
                 };
                 return Ok(layout.bindings.clone());
             }
-            Layout::Own(bindings) => bindings,
+            LayoutSource::Own(bindings) => bindings,
         };
         let mut infos: Vec<_> = bindings.iter().map(info_of).collect();
         infos.sort_by_key(|info| info.binding);
         let twice = infos.windows(2).find(|pair| pair[0].binding == pair[1].binding);
         let none = infos.iter().find(|info| info.count == 0);
-        let (total, most) = (
+        let (total, max_descriptors) = (
             infos.iter().map(|info| u64::from(info.count)).sum::<u64>(),
             self.share.device().limits().max_per_set_descriptors,
         );
@@ -324,7 +324,9 @@ impl<'a> DescriptorSetBuilder<'a> {
             _ if infos.is_empty() => "the layout has no bindings".to_owned(),
             (Some(pair), _) => format!("the layout has binding {} twice", pair[0].binding),
             (_, Some(info)) => format!("binding {} of the layout has no elements", info.binding),
-            _ if total > u64::from(most) => format!("the layout has {total} descriptors, at most {most} are possible"),
+            _ if total > u64::from(max_descriptors) => {
+                format!("the layout has {total} descriptors, at most {max_descriptors} are possible")
+            }
             _ => return Ok(infos),
         };
         wrong(problem, rule::SET_LAYOUT_BINDINGS)

@@ -6,12 +6,12 @@ use spelter_driver::{DescriptorPool, DescriptorSet, DescriptorSetLayout};
 
 use super::names::Names;
 use super::place::{FillTarget, Place};
-use crate::batch::{Clock, Submission};
 use crate::descriptors::{allocate, write_one};
 use crate::error::Error;
 use crate::ids::Serial;
 use crate::program::{BindingInfo, SetLayout};
 use crate::share::Share;
+use crate::submission::{Clock, Submission};
 
 /// Sets in a pool: the one that is in use now, and those of batches in flight.
 const SETS_IN_POOL: u32 = 4;
@@ -72,6 +72,8 @@ impl DriverSets {
                 FillTarget::Another(old, since) => {
                     written = Some(false);
                     let set = allocate(share.device(), pool, wanted.layout, SETS_IN_POOL)?;
+                    // A batch still reads the old set. Descriptors that have not changed are copied, which costs less
+                    // than to write them.
                     copy(&set, old, names, wanted, since)?;
                     counters.sets_allocated.one();
                     counters.sets_dropped.one();
@@ -82,6 +84,7 @@ impl DriverSets {
                     (allocate(share.device(), pool, wanted.layout, SETS_IN_POOL)?, None)
                 }
             };
+            // A new set has nothing yet; another one lacks only what changed since it was written.
             let is_news = |place| since.is_none_or(|since| names.changed_since(place, since));
             for (info, element, place) in wanted.descriptors().filter(|(.., place)| is_news(*place)) {
                 if let Some(state) = names.state(place) {

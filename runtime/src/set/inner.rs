@@ -11,7 +11,7 @@ use spelter_locks::Mutex;
 
 use super::driver_sets::{DriverSets, Wanted};
 use super::names::{Names, Replaced, Tracked};
-use crate::batch::{Clock, Refusal};
+use crate::batch::Refusal;
 use crate::bind::Bind;
 use crate::error::{Error, rule};
 use crate::events::{Event, EventLog};
@@ -20,6 +20,7 @@ use crate::named_by::NamedBy;
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::{Holder, Share};
 use crate::slot_state::SlotState;
+use crate::submission::Clock;
 
 /// The shared part of a set's handles.
 pub(crate) struct SetInner {
@@ -33,11 +34,11 @@ pub(crate) struct SetInner {
     /// [`Names::now`], for contexts that do not lock the set.
     now: AtomicU64,
     /// Locked after a context's state, before any resource; a thread never locks two sets.
-    state: Mutex<SetState>,
+    state: Mutex<SetContents>,
 }
 
 #[derive(Debug)]
-struct SetState {
+struct SetContents {
     tracked: Tracked,
     driver: DriverSets,
 }
@@ -61,7 +62,7 @@ impl SetInner {
         };
         let layout = layout.into_iter().map(first).collect();
         let tracked = Tracked::new(count as usize, share.journal().count());
-        let state = Mutex::new(SetState { tracked, driver: DriverSets::default() });
+        let state = Mutex::new(SetContents { tracked, driver: DriverSets::default() });
         // Relaxed: numbers only have to differ.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let id = SetId(number);
@@ -132,7 +133,7 @@ impl SetInner {
         log: &EventLog,
     ) -> Result<(spelter_driver::DescriptorSet, u64), Refusal> {
         let mut state = self.state.lock();
-        let SetState { tracked, driver } = &mut *state;
+        let SetContents { tracked, driver } = &mut *state;
         if tracked.names().last_change() != names.last_change() {
             return Err(Refusal::Again);
         }
@@ -271,7 +272,7 @@ impl Holder for SetInner {
     fn drop_lost(&self) {
         let Some(mut state) = self.state.try_lock() else { return };
         let replaced = state.tracked.catch_up(&self.share);
-        let SetState { tracked, driver } = &mut *state;
+        let SetContents { tracked, driver } = &mut *state;
         driver.drop_older(tracked.names(), &self.share);
         self.publish(tracked.names());
         drop(state);

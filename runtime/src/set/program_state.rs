@@ -13,7 +13,7 @@ use super::groups::OfProgram;
 use super::names::{Names, Replaced};
 use super::{SetInner, Wanted};
 use crate::barrier::{Fresh, Touch, Use};
-use crate::batch::{Batch, Clock, NotedUses, Refusal};
+use crate::batch::{Batch, NotedUses, Refusal};
 use crate::bindings::Bindings;
 use crate::descriptors::{ProgramState, SetCache, check_mapped, checked, next_number, used};
 use crate::error::Error;
@@ -21,6 +21,7 @@ use crate::events::EventLog;
 use crate::ids::{Serial, Slot};
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::Share;
+use crate::submission::Clock;
 
 /// The largest number of states that a context keeps.
 const MAX_STATES: usize = 256;
@@ -195,6 +196,7 @@ impl SetState {
         looked: &mut Looked,
     ) -> Result<(), Error> {
         looked.restart();
+        // Before the checks: an event that comes while they run makes the next call check again.
         let seen = share.journal().count();
         self.slots.update(program, bindings, share)?;
         let mut is_listed = true;
@@ -213,6 +215,7 @@ impl SetState {
                 group.listed = Some(names.last_change());
             }
         }
+        // A batch that noted the old number skips the test of these accesses; a new number makes it test them.
         if !is_listed || self.slots.number != self.slots_number {
             (self.number, self.slots_number) = (next_number(), self.slots.number);
         }

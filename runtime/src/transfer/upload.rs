@@ -230,12 +230,12 @@ impl ContextInner {
         bytes: &[u8],
         waits: &mut Waits,
     ) -> Result<Vec<Staged>, Error> {
-        let (most, mut to) = match target {
+        let (max_bytes, mut to) = match target {
             Target::Bytes(offset) => (STAGING_CHUNK, offset),
             Target::Level(..) => (bytes.len(), 0),
         };
         let mut pieces = Vec::new();
-        for piece in bytes.chunks(most) {
+        for piece in bytes.chunks(max_bytes) {
             let (size, staging) = (piece.len() as u64, self.staging(resource, piece.len() as u64, waits)?);
             staging.storage().write(0, piece)?;
             pieces.push((staging, vec![vk::BufferCopy { src_offset: 0, dst_offset: to, size }]));
@@ -265,6 +265,7 @@ impl ContextInner {
             if origin == UseOrigin::Host {
                 regions().try_for_each(|(_, region)| check_writable(what, resource, &inner, &target(region)))?;
             }
+            // `transfer` takes the lock of each resource itself.
             drop(inner);
             let read = |staging, region: &vk::BufferCopy| {
                 Use::own(staging, region.src_offset..region.src_offset + region.size, Access::Read)
@@ -278,6 +279,8 @@ impl ContextInner {
                 copies.try_for_each(|(from, (_, regions))| commands.copy_buffer(from, to, regions))
             })?;
             if let Some(batch) = state.timeline.open() {
+                // They count as pending memory until the batch has retired, so that a loop of writes cannot exhaust
+                // memory.
                 batch.retain_bytes(regions().map(|(_, region)| region.size).sum());
             }
             Ok(())

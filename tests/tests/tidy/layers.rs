@@ -75,7 +75,7 @@ fn layers_of_the_compiler_use_only_those_below() {
 }
 
 /// What follows `crate::` in a text, tests and comments left out: a name, or the first names of a list in braces.
-fn uses(text: &str) -> BTreeSet<String> {
+pub(super) fn uses(text: &str) -> BTreeSet<String> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let code: String =
         code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join(" ");

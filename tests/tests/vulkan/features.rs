@@ -241,12 +241,16 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The supported features in the page's table.
-fn advertised() -> BTreeSet<String> {
+/// The names between backticks of the paragraphs of docs/vulkan.md that start with one of these.
+fn names_of(starts: &[&str]) -> BTreeSet<String> {
     let page = std::fs::read_to_string(root().join("docs/vulkan.md")).unwrap();
-    let rows = page.lines().filter(|line| line.starts_with("| PhysicalDevice"));
-    let there = rows.filter_map(|line| line.split('|').nth(2));
-    there.flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+    let paragraphs = page.split("\n\n").filter(|text| starts.iter().any(|start| text.starts_with(start)));
+    paragraphs.flat_map(|text| text.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+/// The supported features in the page's lists.
+fn advertised() -> BTreeSet<String> {
+    names_of(&["There: "])
 }
 
 /// Kernels by the capabilities that they declare (WGSL translated to SPIR-V), without those that must fail.
@@ -294,11 +298,7 @@ fn problem(of: Use, kernels: &BTreeMap<u32, BTreeSet<String>>) -> Option<String>
 
 /// The names in the page's lists of extensions.
 fn extensions() -> BTreeSet<String> {
-    let page = std::fs::read_to_string(root().join("docs/vulkan.md")).unwrap();
-    let lists =
-        page.lines().filter(|line| line.starts_with("Of the instance: ") || line.starts_with("Of the device: "));
-    let names = lists.flat_map(|list| list.split('`')).filter(|part| part.starts_with("VK_"));
-    names.map(str::to_owned).collect()
+    names_of(&["Of the instance: ", "Of the device: "])
 }
 
 /// Checks that each advertised feature has an existing test, and that each line has an advertised feature.

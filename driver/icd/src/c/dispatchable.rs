@@ -22,24 +22,24 @@ const MAGIC: u64 = 0x5350_454C_5445_5221;
 const WAITING: usize = 1024;
 
 #[repr(C)]
-struct Block {
+struct DispatchableBlock {
     loader: UnsafeCell<usize>,
     magic: AtomicU64,
     /// The object's key in its table; 0 if it is destroyed.
     key: AtomicU64,
     /// The next spare block, if this block is spare.
-    next: Mutex<Option<&'static Block>>,
+    next: Mutex<Option<&'static DispatchableBlock>>,
 }
 
 // SAFETY: only the loader accesses the first word once the handle is returned; this module writes it before that.
-unsafe impl Sync for Block {}
+unsafe impl Sync for DispatchableBlock {}
 
 /// Spare blocks, oldest first. The list is linked through the blocks, so that destroying an object allocates nothing.
 /// The lock of a block's link is taken under that of the list only.
 #[derive(Default)]
 struct Spare {
-    first: Option<&'static Block>,
-    last: Option<&'static Block>,
+    first: Option<&'static DispatchableBlock>,
+    last: Option<&'static DispatchableBlock>,
     len: usize,
 }
 
@@ -47,7 +47,7 @@ struct Spare {
 static SPARE: PerProcess<Mutex<Spare>> = PerProcess::inheriting(Mutex::default, Mutex::inherit);
 
 impl Spare {
-    fn push(&mut self, block: &'static Block) {
+    fn push(&mut self, block: &'static DispatchableBlock) {
         match self.last.replace(block) {
             Some(last) => *last.next.lock() = Some(block),
             None => self.first = Some(block),
@@ -55,7 +55,7 @@ impl Spare {
         self.len += 1;
     }
 
-    fn pop(&mut self) -> Option<&'static Block> {
+    fn pop(&mut self) -> Option<&'static DispatchableBlock> {
         let block = self.first?;
         self.first = block.next.lock().take();
         if self.first.is_none() {
@@ -71,9 +71,9 @@ pub(crate) fn make<H: Handle>(key: u64) -> H {
     let mut spare = SPARE.get().lock();
     let reused = if spare.len > WAITING { spare.pop() } else { None };
     drop(spare);
-    let block: &'static Block = match reused {
+    let block: &'static DispatchableBlock = match reused {
         Some(block) => block,
-        None => Box::leak(Box::new(Block {
+        None => Box::leak(Box::new(DispatchableBlock {
             loader: UnsafeCell::new(LOADER_MAGIC),
             magic: AtomicU64::new(MAGIC),
             key: AtomicU64::new(0),
@@ -101,12 +101,12 @@ pub(crate) fn retire<H: Handle>(handle: H) {
     }
 }
 
-fn block<H: Handle>(handle: H) -> Option<&'static Block> {
+fn block<H: Handle>(handle: H) -> Option<&'static DispatchableBlock> {
     let address = handle.as_raw() as usize;
-    if address == 0 || !address.is_multiple_of(align_of::<Block>()) {
+    if address == 0 || !address.is_multiple_of(align_of::<DispatchableBlock>()) {
         return None;
     }
-    let block = std::ptr::with_exposed_provenance::<Block>(address);
+    let block = std::ptr::with_exposed_provenance::<DispatchableBlock>(address);
     // SAFETY: a handle that a caller passes was created by `make`, so it is the address of a block, which is never
     // freed.
     let block = unsafe { &*block };

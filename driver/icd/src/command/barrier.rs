@@ -116,7 +116,7 @@ impl Scopes {
 }
 
 /// The memory of a barrier, by handle, and the queue families of its source and destination.
-enum Memory {
+enum BarrierMemory {
     All,
     Buffer { buffer: vk::Buffer, offset: u64, size: u64, families: [u32; 2] },
     Image { image: vk::Image, layouts: [vk::ImageLayout; 2], range: vk::ImageSubresourceRange, families: [u32; 2] },
@@ -125,7 +125,7 @@ enum Memory {
 /// The memory of a buffer barrier of either generation.
 macro_rules! buffer_memory {
     ($of:expr) => {
-        Memory::Buffer {
+        BarrierMemory::Buffer {
             buffer: $of.buffer,
             offset: $of.offset,
             size: $of.size,
@@ -137,7 +137,7 @@ macro_rules! buffer_memory {
 /// The memory of an image barrier of either generation.
 macro_rules! image_memory {
     ($of:expr) => {
-        Memory::Image {
+        BarrierMemory::Image {
             image: $of.image,
             layouts: [$of.old_layout, $of.new_layout],
             range: $of.subresource_range,
@@ -147,21 +147,21 @@ macro_rules! image_memory {
 }
 
 /// The object of a barrier.
-enum Found {
+enum BarrierObject {
     All,
     Buffer { buffer: Ref<Buffer>, offset: u64, size: u64, families: [u32; 2] },
     Image { image: Ref<Image>, layouts: [vk::ImageLayout; 2], range: vk::ImageSubresourceRange, families: [u32; 2] },
 }
 
-impl Found {
-    fn of(memory: Memory) -> Result<Self, Error> {
+impl BarrierObject {
+    fn of(memory: BarrierMemory) -> Result<Self, Error> {
         Ok(match memory {
-            Memory::All => Self::All,
-            Memory::Buffer { buffer, offset, size, families } => {
+            BarrierMemory::All => Self::All,
+            BarrierMemory::Buffer { buffer, offset, size, families } => {
                 let buffer = Buffer::get(buffer, "VkBufferMemoryBarrier-buffer")?;
                 Self::Buffer { buffer, offset, size, families }
             }
-            Memory::Image { image, layouts, range, families } => {
+            BarrierMemory::Image { image, layouts, range, families } => {
                 let image = Image::get(image, "VkImageMemoryBarrier-image")?;
                 Self::Image { image, layouts, range, families }
             }
@@ -188,10 +188,10 @@ impl Found {
 
 /// Passes barriers to `record`; an error if one names an invalid handle.
 fn with_barriers(
-    barriers: impl Iterator<Item = (Scopes, Memory)>,
+    barriers: impl Iterator<Item = (Scopes, BarrierMemory)>,
     record: impl FnOnce(&[driver::Barrier2<'_>]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let found = barriers.map(|(scopes, memory)| Ok::<_, Error>((scopes, Found::of(memory)?)));
+    let found = barriers.map(|(scopes, memory)| Ok::<_, Error>((scopes, BarrierObject::of(memory)?)));
     let found = host_memory::try_collect(found)?;
     record(&host_memory::collect(found.iter().map(|(scopes, found)| found.barrier(*scopes)))?)
 }
@@ -240,8 +240,8 @@ impl<'a> Old<'a> {
         record: impl FnOnce(&[driver::Barrier2<'_>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let of = |src, dst| Scopes::old(self.stages, [src, dst]);
-        let execution = std::iter::once((of(AccessFlags::empty(), AccessFlags::empty()), Memory::All));
-        let memory = self.memory.iter().map(|b| (of(b.src_access_mask, b.dst_access_mask), Memory::All));
+        let execution = std::iter::once((of(AccessFlags::empty(), AccessFlags::empty()), BarrierMemory::All));
+        let memory = self.memory.iter().map(|b| (of(b.src_access_mask, b.dst_access_mask), BarrierMemory::All));
         let buffers = self.buffers.iter().map(|b| (of(b.src_access_mask, b.dst_access_mask), buffer_memory!(b)));
         let images = self.images.iter().map(|i| (of(i.src_access_mask, i.dst_access_mask), image_memory!(i)));
         with_barriers(execution.chain(memory).chain(buffers).chain(images), record)
@@ -272,7 +272,7 @@ pub(super) fn with_dependencies<'a>(
         };
     }
     let barriers = infos.flat_map(|info| {
-        let memory = info.memory().get().iter().map(|b| (scopes!(b), Memory::All));
+        let memory = info.memory().get().iter().map(|b| (scopes!(b), BarrierMemory::All));
         let buffers = info.buffers().get().iter().map(|b| (scopes!(b), buffer_memory!(b)));
         let images = info.images().get().iter().map(|i| (scopes!(i), image_memory!(i)));
         memory.chain(buffers).chain(images)

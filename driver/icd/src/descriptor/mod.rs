@@ -66,7 +66,7 @@ pub(crate) struct DescriptorSetLayout {
     /// Inline uniform blocks (binding, bytes): uniform buffers to the driver.
     inline: Vec<(u32, u32)>,
     /// The binding with a variable descriptor count.
-    variable: Option<Variable>,
+    variable: Option<VariableCount>,
     /// Whether it is a push descriptor layout: sets exist in command buffers and not in pools.
     pub(crate) pushed: bool,
     /// Descriptor counts by binding, as in the program: bytes for inline uniform blocks.
@@ -84,7 +84,7 @@ impl DescriptorSetLayout {
 
 /// The variable count of a set: the elements of its last binding, or the bytes of an inline uniform block there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Variable {
+enum VariableCount {
     Elements(u32),
     Bytes(u32),
 }
@@ -116,7 +116,7 @@ fn new_layout(
     let flags = flags::of(info)?;
     let all = info.all();
     let (mut bindings, mut inline, mut owned) = (host_memory::list(all.len())?, Vec::new(), Vec::new());
-    let mut variable = flags.variable.map(Variable::Elements);
+    let mut variable = flags.variable.map(VariableCount::Elements);
     let mut counts = host_memory::collect(all.iter().map(|binding| (binding.binding, binding.descriptor_count)))?;
     counts.sort_unstable();
     for binding in all.each_plain() {
@@ -128,7 +128,7 @@ fn new_layout(
             inline.push((number, count));
             bindings.push(driver::Binding { binding: number, ty: vk::DescriptorType::UNIFORM_BUFFER, count: 1 });
             if flags.variable == Some(number) {
-                variable = Some(Variable::Bytes(number));
+                variable = Some(VariableCount::Bytes(number));
             }
             continue;
         }
@@ -150,19 +150,19 @@ fn new_layout(
         bindings: &bindings,
         samplers: &owned,
         update_after_bind: info.flags.contains(F::UPDATE_AFTER_BIND_POOL),
-        variable_count: matches!(variable, Some(Variable::Elements(_))),
+        variable_count: matches!(variable, Some(VariableCount::Elements(_))),
         unused_while_pending: &flags.unused_while_pending,
     })?;
     Ok(DescriptorSetLayout { driver, inline, variable, pushed, counts })
 }
 
 fn check_inline(bytes: u32) -> Result<(), Error> {
-    let (at, most) = ("vkCreateDescriptorSetLayout", crate::physical_device::properties::MAX_INLINE_BYTES);
+    let (at, max) = ("vkCreateDescriptorSetLayout", crate::physical_device::properties::MAX_INLINE_BYTES);
     require(bytes.is_multiple_of(4), at, "VUID-VkDescriptorSetLayoutBinding-descriptorType-02209", || {
         format!("an inline uniform block of {bytes} bytes, no multiple of 4")
     })?;
-    require(bytes <= most, at, "VUID-VkDescriptorSetLayoutBinding-descriptorType-08004", || {
-        format!("an inline uniform block of {bytes} bytes above maxInlineUniformBlockSize {most}")
+    require(bytes <= max, at, "VUID-VkDescriptorSetLayoutBinding-descriptorType-08004", || {
+        format!("an inline uniform block of {bytes} bytes above maxInlineUniformBlockSize {max}")
     })
 }
 
@@ -198,8 +198,8 @@ fn support(
     out.head(|all| all.supported = layout.is_some().into());
     out.fill(|variable: &mut vk::DescriptorSetVariableDescriptorCountLayoutSupport<'_>| {
         variable.max_variable_descriptor_count = match layout.and_then(|layout| layout.variable) {
-            Some(Variable::Elements(_)) => driver::Limits::of_devices().max_per_set_descriptors,
-            Some(Variable::Bytes(_)) => crate::physical_device::properties::MAX_INLINE_BYTES,
+            Some(VariableCount::Elements(_)) => driver::Limits::of_devices().max_per_set_descriptors,
+            Some(VariableCount::Bytes(_)) => crate::physical_device::properties::MAX_INLINE_BYTES,
             None => 0,
         };
     });
@@ -296,11 +296,11 @@ fn new_set(
     let layout = DescriptorSetLayout::get(layout, "VkDescriptorSetAllocateInfo-pSetLayouts")?;
     let vuid = "VUID-VkDescriptorSetAllocateInfo-pSetLayouts-00308";
     require(!layout.pushed, "vkAllocateDescriptorSets", vuid, || "a layout for push descriptors".into())?;
-    let elements = if matches!(layout.variable, Some(Variable::Elements(_))) { count } else { 0 };
+    let elements = if matches!(layout.variable, Some(VariableCount::Elements(_))) { count } else { 0 };
     let driver = pool.driver.allocate_with_count(&layout.driver, elements)?;
-    let bytes = |&(binding, most): &(u32, u32)| match layout.variable {
-        Some(Variable::Bytes(of)) if of == binding => check_variable_block(count, most).map(|()| (binding, count)),
-        _ => Ok((binding, most)),
+    let bytes = |&(binding, max): &(u32, u32)| match layout.variable {
+        Some(VariableCount::Bytes(of)) if of == binding => check_variable_block(count, max).map(|()| (binding, count)),
+        _ => Ok((binding, max)),
     };
     let blocks = host_memory::try_collect(layout.inline.iter().map(bytes))?;
     // A block of 0 bytes uses none of the pool's memory; reads of it return 0.
@@ -311,10 +311,10 @@ fn new_set(
 }
 
 /// The variable size of a set's last inline uniform block, at most that of the layout.
-fn check_variable_block(bytes: u32, most: u32) -> Result<(), Error> {
+fn check_variable_block(bytes: u32, max: u32) -> Result<(), Error> {
     let at = "vkAllocateDescriptorSets";
     let vuid = "VUID-VkDescriptorSetAllocateInfo-pSetLayouts-09380";
-    require(bytes <= most, at, vuid, || format!("{bytes} bytes of an inline uniform block of {most}"))?;
+    require(bytes <= max, at, vuid, || format!("{bytes} bytes of an inline uniform block of {max}"))?;
     let vuid = "VUID-VkDescriptorSetLayoutBinding-descriptorType-02209";
     require(bytes.is_multiple_of(4), at, vuid, || format!("an inline uniform block of {bytes} bytes, no multiple of 4"))
 }

@@ -394,8 +394,32 @@ mod tests {
 
     const BEGIN: &str = "<!-- written by BLESS=1 cargo test -p spelter-icd page -->\n";
 
-    /// The tables of docs/vulkan.md: features by the structure of their version or extension, and extensions.
-    fn tables() -> String {
+    /// A paragraph of these words, in lines of at most 120 columns.
+    fn paragraph(words: impl IntoIterator<Item = String>) -> String {
+        let (mut text, mut columns) = (String::new(), 0);
+        for word in words {
+            let is_first = columns == 0;
+            columns += usize::from(!is_first) + word.len();
+            if columns > 120 {
+                text.push('\n');
+                columns = word.len();
+            } else if !is_first {
+                text.push(' ');
+            }
+            text += &word;
+        }
+        text + "\n\n"
+    }
+
+    /// Words before a list, which ends with a full stop: no line breaks inside of an item.
+    fn list(start: &str, items: &[String]) -> String {
+        let ends =
+            items.iter().enumerate().map(|(at, item)| item.clone() + if at + 1 == items.len() { "." } else { "," });
+        paragraph(start.split(' ').map(str::to_owned).chain(ends))
+    }
+
+    /// The lists of docs/vulkan.md: features by the structure of their version or extension, and extensions.
+    fn lists() -> String {
         let mut seen = BTreeSet::new();
         let mut parts: BTreeMap<&str, [Vec<&str>; 2]> = BTreeMap::new();
         for (structure, feature, there) in Supported::new(Options::get()).all() {
@@ -404,16 +428,24 @@ mod tests {
                 parts.entry(structure).or_default()[usize::from(!there)].push(feature);
             }
         }
-        let mut text = String::from("\n| structure | there | not there |\n| --- | --- | --- |\n");
-        for (structure, lists) in parts {
-            let [there, not] = lists.map(|list| list.join(", "));
-            text += &format!("| {structure} | {there} | {not} |\n");
+        let mut text = String::from("\n");
+        for (structure, [there, not]) in parts {
+            text += &format!("### {structure}\n\n");
+            for (start, names) in
+                [("There:", there), ("Not there:", not)].into_iter().filter(|(_, names)| !names.is_empty())
+            {
+                text += &list(start, &names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>());
+            }
         }
-        text += "\n## Extensions\n\nOf the instance:";
-        let names = |list: &[extensions::Extension]| {
-            list.iter().map(|(name, revision, _)| format!("`{name}` {revision}")).collect::<Vec<_>>().join(", ")
-        };
-        text += &format!(" {}.\n\nOf the device: {}.\n", names(extensions::INSTANCE), names(extensions::DEVICE));
+        text += "## Extensions\n\n";
+        for (start, extensions) in [("Of the instance:", extensions::INSTANCE), ("Of the device:", extensions::DEVICE)]
+        {
+            text += &list(
+                start,
+                &extensions.iter().map(|(name, revision, _)| format!("`{name}` {revision}")).collect::<Vec<_>>(),
+            );
+        }
+        text.truncate(text.trim_end().len() + 1);
         text
     }
 
@@ -423,9 +455,9 @@ mod tests {
         let page = std::fs::read_to_string(path).unwrap();
         let (head, tail) = page.split_once(BEGIN).unwrap();
         if std::env::var_os("BLESS").is_some() {
-            std::fs::write(path, format!("{head}{BEGIN}{}", tables())).unwrap();
+            std::fs::write(path, format!("{head}{BEGIN}{}", lists())).unwrap();
         } else {
-            assert_eq!(tail, tables(), "BLESS=1 rewrites docs/vulkan.md");
+            assert_eq!(tail, lists(), "BLESS=1 rewrites docs/vulkan.md");
         }
     }
 

@@ -217,7 +217,8 @@ fn compute(
     let constants = stage.specialization().map(specialization).transpose()?.unwrap_or_default();
     let layout = PipelineLayout::get(info.layout, "VkComputePipelineCreateInfo-layout")?;
     let stored = cache.map(PipelineCache::stored).unwrap_or_default();
-    let (shader, flags) = ((&module, entry, &constants), flags_of(info));
+    let shader = driver::ShaderStage { module: &module, entry, specialization: &constants };
+    let flags = flags_of(info);
     let may_compile = !flags.contains(vk::PipelineCreateFlags::FAIL_ON_PIPELINE_COMPILE_REQUIRED);
     let made = device.driver.create_compute_pipeline_stored(shader, &layout.driver, &stored, may_compile)?;
     let Some((driver, origin)) = made else { return Ok(None) };

@@ -1,5 +1,6 @@
 //! Answers: whether a question's condition holds, whether a program races, and which outcomes it has.
 
+mod cut;
 mod summary;
 
 use std::ops::ControlFlow;
@@ -7,7 +8,6 @@ use std::sync::Arc;
 
 pub(crate) use self::summary::summarize_within;
 pub use self::summary::{Summary, asked_locations, outcome, summarize, summarize_with};
-use crate::cut::{self, Wanted};
 use crate::format::{Atom, Condition, Quantifier, Question, QuestionKind, Term};
 use crate::model::{Chains, Model};
 use crate::program::{Instance, Program, TooLarge, combinations, unroll};
@@ -15,6 +15,7 @@ use crate::relation::Relation;
 use crate::relations::{Choice, Frame, Order, Source, conflicts, races, release_sequences};
 use crate::row::Row;
 use crate::search::{Found, Limits, Statistics, Values, brute_force, resume};
+use cut::Wanted;
 
 /// Options of all answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use super::cut::{self, Wanted};
 use super::{Execution, Options, each_execution, final_values};
-use crate::cut::{self, Wanted};
 use crate::format::{Question, QuestionKind, Term};
 use crate::program::{Instance, Program, TooLarge};
 use crate::relations::Source;

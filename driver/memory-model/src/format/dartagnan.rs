@@ -32,13 +32,38 @@ use crate::program::{Comparison, InstructionKind, Place, Program, Register, Thre
 /// Maximum number of threads: an execution has at most this many events.
 const MAX_THREADS: usize = 128;
 
+/// A register that a test gives a first value.
+struct InitialRegister {
+    /// The name of its thread.
+    thread: String,
+    place: Place,
+    register: Register,
+    value: i64,
+}
+
+/// A register that an instruction reads.
+struct RegisterUse {
+    thread: usize,
+    register: Register,
+    place: Place,
+}
+
+/// A branch to a label that may come after it.
+#[derive(Clone)]
+struct Jump {
+    /// The instruction's index in its thread's code.
+    at: usize,
+    label: String,
+    place: Place,
+}
+
 struct Reader<'a> {
     cursor: Cursor<'a>,
     program: Program,
     names: Names,
-    registers: Vec<(String, Place, Register, i64)>,
-    /// The registers that are read, each with its thread and place.
-    read: Vec<(usize, Register, Place)>,
+    registers: Vec<InitialRegister>,
+    /// The registers that are read.
+    read: Vec<RegisterUse>,
     warnings: Vec<Error>,
 }
 
@@ -87,7 +112,8 @@ impl<'a> Reader<'a> {
                 let (register, _) = self.cursor.name("a register")?;
                 self.cursor.sign("=")?;
                 let value = self.cursor.number("a number")?;
-                self.registers.push((thread.into_owned(), place, Register(Arc::from(register)), value));
+                let (thread, register) = (thread.into_owned(), Register(Arc::from(register)));
+                self.registers.push(InitialRegister { thread, place, register, value });
                 self.end_of_declaration()?;
                 continue;
             }
@@ -198,7 +224,7 @@ impl<'a> Reader<'a> {
     fn code(&mut self) -> Result<(), Error> {
         let threads = self.program.threads.len();
         let mut labels: Vec<BTreeMap<String, usize>> = vec![BTreeMap::new(); threads];
-        let mut jumps: Vec<Vec<(usize, String, Place)>> = vec![vec![]; threads];
+        let mut jumps: Vec<Vec<Jump>> = vec![vec![]; threads];
         while !self.at_question() {
             for thread in 0..threads {
                 let token = self.cursor.peek();
@@ -213,7 +239,7 @@ impl<'a> Reader<'a> {
             self.cursor.sign(";")?;
         }
         for (thread, jumps) in jumps.into_iter().enumerate() {
-            for (at, label, place) in jumps {
+            for Jump { at, label, place } in jumps {
                 let Some(&to) = labels[thread].get(&label) else {
                     return Err(Error::new(place, format!("thread {thread} has no label `{}`", shown(&label))));
                 };
@@ -229,7 +255,7 @@ impl<'a> Reader<'a> {
         &mut self,
         thread: usize,
         labels: &mut BTreeMap<String, usize>,
-        jumps: &mut Vec<(usize, String, Place)>,
+        jumps: &mut Vec<Jump>,
     ) -> Result<(), Error> {
         let TokenKind::Name(first) = self.cursor.peek().kind else { return Ok(()) };
         let token = self.cursor.next();
@@ -241,7 +267,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let read = instruction(&mut self.cursor, &mut self.names, first, token)?;
-        self.read.extend(self.names.read.drain(..).map(|(register, place)| (thread, register, place)));
+        self.read.extend(self.names.read.drain(..).map(|(register, place)| RegisterUse { thread, register, place }));
         for (name, place) in self.names.implicit.drain(..) {
             let message = format!("nothing initialises the location `{}`; it holds 0", shown(&name));
             self.warnings.push(Error::new(place, message));
@@ -249,7 +275,7 @@ impl<'a> Reader<'a> {
             self.program.locations.push((name, 0));
         }
         if let Some((label, place)) = read.label {
-            jumps.push((here, label, place));
+            jumps.push(Jump { at: here, label, place });
         }
         if let InstructionKind::Execute { operation, .. } = &read.instruction.kind {
             for rule in crate::wellformed::operation_defects(operation) {
@@ -266,11 +292,11 @@ impl<'a> Reader<'a> {
     }
 
     fn registers(&mut self) -> Result<(), Error> {
-        for (name, place, register, value) in std::mem::take(&mut self.registers) {
-            let thread = self.thread(&name, place)?;
+        for InitialRegister { thread, place, register, value } in std::mem::take(&mut self.registers) {
+            let thread = self.thread(&thread, place)?;
             self.program.threads[thread].registers.push((register, value));
         }
-        for (thread, register, place) in &self.read {
+        for RegisterUse { thread, register, place } in &self.read {
             self.is_set(*thread, register, *place)?;
         }
         Ok(())

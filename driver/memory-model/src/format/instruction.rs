@@ -8,7 +8,8 @@ use super::lex::shown;
 use super::tokens::{Cursor, Token, TokenKind};
 use crate::event::{Access, Action, Class, Classes, Domain, Location, Operation, Scope};
 use crate::program::{
-    Barrier, Binary, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Program, Register,
+    Barrier, Binary, BranchCondition, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Program,
+    Register,
 };
 
 /// References by name, and control barriers by number.
@@ -135,7 +136,7 @@ pub(super) fn instruction<'a>(
             cursor.sign(",")?;
             let right = operand(cursor, names)?;
             cursor.sign(",")?;
-            condition = Some((comparison, left, right));
+            condition = Some(BranchCondition { comparison, left, right });
         }
         let (label, token) = cursor.name("a label")?;
         let kind = InstructionKind::Branch { condition, target: 0 };

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::instruction::{ARITHMETIC, BRANCHES};
 use super::writable::{Unwritable, names};
 use crate::event::{Access, Action, Agent, Domain, Operation, Scope};
-use crate::program::{Barrier, Binary, Expression, InstructionKind, Operand, Program, Register};
+use crate::program::{Barrier, Binary, BranchCondition, Expression, InstructionKind, Operand, Program, Register};
 
 /// The program as a `.litmus` test, which asks whether it has an execution.
 ///
@@ -134,7 +134,7 @@ fn cell(kind: &InstructionKind, names: &[String]) -> Result<String, Unwritable> 
             format!("{} {}, {left}, {right}", word(&ARITHMETIC, &binary), register_name(destination))
         }
         InstructionKind::Branch { condition: None, target } => format!("goto L{target}"),
-        InstructionKind::Branch { condition: Some((comparison, left, right)), target } => {
+        InstructionKind::Branch { condition: Some(BranchCondition { comparison, left, right }), target } => {
             format!("{} {}, {}, L{target}", word(&BRANCHES, comparison), operand(left)?, operand(right)?)
         }
         InstructionKind::Execute { operation, destination, value, barrier } => {

@@ -127,6 +127,7 @@ fn combine(program: &Program, picked: &[&Path], sites: &[Vec<Site>], instances: 
                 Some(Barrier::Static { id, quorum }) => {
                     let workgroup = workgroup(program.threads[thread].agent);
                     let rendezvous = rendezvous_list
+                        // Each round of a loop meets at an instance of its own.
                         .entry((id, workgroup, taken.round))
                         .or_insert_with(|| Rendezvous { id, workgroup, quorum, arrivals: vec![] });
                     let waits = path.end == End::Waiting && step + 1 == path.steps.len();

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use super::path::{End, paths};
-use super::{Expression, Instruction, InstructionKind, Operand, Program, Register, Thread, TooLarge};
+use super::{BranchCondition, Expression, Instruction, InstructionKind, Operand, Program, Register, Thread, TooLarge};
 use crate::event::Operation;
 
 /// Number of disjoint iterations on `trail`, the indices of executed instructions, that repeated a state.
@@ -176,7 +176,7 @@ fn used<'a>(instruction: &'a Instruction, into: &mut BTreeSet<&'a Register>) {
         InstructionKind::Execute { value, .. } => value.iter().for_each(expression),
         InstructionKind::Compute { value, .. } => expression(value),
         InstructionKind::Branch { condition, .. } => {
-            if let Some((_, left, right)) = condition {
+            if let Some(BranchCondition { left, right, .. }) = condition {
                 operand(left);
                 operand(right);
             }

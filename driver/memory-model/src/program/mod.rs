@@ -62,6 +62,17 @@ pub struct Instruction {
     pub kind: InstructionKind,
 }
 
+/// What a conditional branch tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchCondition {
+    /// The comparison that must hold for the branch to be taken.
+    pub comparison: Comparison,
+    /// Its first operand.
+    pub left: Operand,
+    /// Its second operand.
+    pub right: Operand,
+}
+
 /// The kinds of instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
@@ -86,7 +97,7 @@ pub enum InstructionKind {
     /// Branches to `target` if the comparison holds, or always.
     Branch {
         /// The comparison; `None` for an unconditional branch.
-        condition: Option<(Comparison, Operand, Operand)>,
+        condition: Option<BranchCondition>,
         /// An index into the thread's code, or its length for the end.
         target: usize,
     },

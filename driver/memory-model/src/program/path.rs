@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::cut::repeats;
-use super::{Barrier, Comparison, Expression, InstructionKind, Operand, Register, Thread, TooLarge, Value};
+use super::{
+    Barrier, BranchCondition, Comparison, Expression, InstructionKind, Operand, Register, Thread, TooLarge, Value,
+};
 
 /// A constraint of a path on the values of its reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,9 +130,11 @@ fn walk(
                 }
                 state.path.steps.push(Step { at: state.at, value, round });
                 if let Some(destination) = destination.as_ref().filter(|_| operation.reads()) {
+                    // The number is not known yet: the search chooses the write.
                     state.path.registers.insert(destination.clone(), Value::Read(step));
                 }
                 let quorum = matches!(barrier, Some(Barrier::Static { quorum: Some(_), .. }));
+                // A path of its own ends here: that of a thread which waits for others that never come.
                 if quorum || unfinished && matches!(barrier, Some(Barrier::Static { .. })) {
                     found.push(Path { end: End::Waiting, ..state.path.clone() });
                 }
@@ -144,13 +148,14 @@ fn walk(
                 state.at = *target;
                 continue;
             }
-            InstructionKind::Branch { condition: Some((comparison, left, right)), target } => {
+            InstructionKind::Branch { condition: Some(BranchCondition { comparison, left, right }), target } => {
                 let left = operand(left, &state.path.registers, usize::MAX);
                 let right = operand(right, &state.path.registers, usize::MAX);
                 if let (Value::Constant(left), Value::Constant(right)) = (&left, &right) {
                     state.at = if comparison.holds(*left, *right) { *target } else { next };
                     continue;
                 }
+                // Both ways are paths; the values of reads decide which of them an execution takes.
                 let mut taken = State {
                     path: state.path.clone(),
                     at: *target,

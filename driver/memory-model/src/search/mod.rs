@@ -263,6 +263,7 @@ impl<'a, R: Row> Search<'a, R> {
     ) -> Result<(), Stop> {
         if let Source::Write(write) = source {
             let edges = self.frame.synchronized_by(&self.sequences, write, read);
+            // The orders depend on synchronizes-with: without a new edge all that is known stays.
             if !edges.is_within(&known.order.synchronizes_with) {
                 let order = self.frame.order_after(known.order.synchronizes_with.clone().or(&edges));
                 let before = self.precedence(&order).closed();

@@ -1,14 +1,14 @@
 //! The dependencies between two accesses, as steps of a picture.
 
 use super::events::{Barrier, Event};
-use super::report::{Race, stages};
+use super::report::{CommandRace, stages};
 use super::scope::Accesses;
 use crate::check::step::FoundStep;
 
 /// Steps of one finding at most, the last ones: a picture of more is of no use.
 const MAX_STEPS: usize = 16;
 
-impl Race<'_> {
+impl CommandRace<'_> {
     /// What the program has between the two accesses. Of the submissions only that of the later command counts.
     pub(super) fn between(&self) -> Vec<FoundStep> {
         let steps = self.events.from(self.order.born()).filter_map(|(number, event)| self.step(number, event));

@@ -12,7 +12,7 @@ use super::signalled::{Signal, SignalSet, SignalUnion};
 
 /// A dependency to the host.
 #[derive(Clone, Debug)]
-struct Dependency {
+struct HostDependency {
     /// Its event in the log.
     event: u64,
     queue: u32,
@@ -28,9 +28,9 @@ struct Dependency {
 
 /// The dependencies of a write to the host.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HostDependencies(Vec<Dependency>);
+pub(super) struct HostDependencies(Vec<HostDependency>);
 
-impl Dependency {
+impl HostDependency {
     /// Whether it is in the first scope of a signal. A barrier has no stage of its own, so that only signals after all
     /// commands have it directly.
     fn is_in(&self, queue: u32, scope: Stages) -> bool {
@@ -49,7 +49,7 @@ impl HostDependencies {
     pub(super) fn add(&mut self, event: u64, queue: u32, dst: &Side) {
         let place = self.0.iter().position(|known| known.event == event).unwrap_or_else(|| {
             let (after, signals, set) = (QueueStages::new(), SignalSet::default(), Vec::new());
-            self.0.push(Dependency { event, queue, after, signals, set, is_known: false });
+            self.0.push(HostDependency { event, queue, after, signals, set, is_known: false });
             self.0.len() - 1
         });
         add_stages(&mut self.0[place].after, queue, dst.stages);

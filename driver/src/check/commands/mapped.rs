@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::memory::AccessId;
 use super::order::{Lack, Point};
-use super::report::{self, Race};
+use super::report::{self, CommandRace};
 use super::scope::{Accesses, Stage};
 use super::{AccessInfo, Checker, CommandInfo, Hazard, LogState};
 use crate::check::finding::Severity;
@@ -41,7 +41,7 @@ impl LogState {
                     AccessInfo { order: 0, command: CommandInfo::host(None), site: None, atomic: false, example: None };
                 let (hazard, lack) = (Hazard::ReadAfterWrite, Lack::HostDomain);
                 let (pair, points) = ((info, &host), (order.at, point));
-                let race = Race { hazard, lack, bytes, pair, points, order, events: &self.events };
+                let race = CommandRace { hazard, lack, bytes, pair, points, order, events: &self.events };
                 report::report(checker, &race, Severity::Note);
             }
         }

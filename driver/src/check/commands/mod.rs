@@ -14,6 +14,7 @@ mod mapped;
 mod memory;
 mod order;
 mod race;
+mod record;
 mod report;
 mod scope;
 mod signalled;
@@ -35,19 +36,19 @@ use spelter_shaders::ir::Site;
 
 use super::checker::Checker;
 use super::finding::Hazard;
-use super::names::{Grid, KernelNames};
-use crate::exec::{self, Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
+use super::names::{KernelNames, WorkgroupGrid};
+use crate::exec::{Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
 use crate::memory::Closed;
 use crate::sync::{Counter, FenceState};
-use events::{Barrier, Event, Events};
+use events::{Event, Events};
 use memory::{AccessId, Cell, Pages, Sets};
 use order::{Order, Point};
+use record::barriers;
 use report::CommandInfo;
-use scope::{Accesses, Side, Stage, Stages};
+use scope::{Accesses, Stage, Stages};
 use signalled::Signal;
 use signals::Signals;
 pub(in crate::check) use touched::{Both, Touched};
-use transfer::{Transfer, transfers};
 pub(in crate::check) use trap::Trap;
 
 /// The commands of a device, and their dependencies.
@@ -191,7 +192,7 @@ impl Commands {
         &self,
         checker: &Checker,
         names: &Arc<KernelNames>,
-        (buffers, grid): (&[GuestSlice], Grid),
+        (buffers, grid): (&[GuestSlice], WorkgroupGrid),
         touched: &mut Touched,
     ) {
         checker.count(|counts| counts.commands_forgotten += touched.lost);
@@ -285,16 +286,6 @@ impl CommandLog for Checker {
     }
 }
 
-fn barriers(of: &[exec::Barrier]) -> Arc<[Barrier]> {
-    let one = |barrier: &exec::Barrier| Barrier {
-        src: Side::source(barrier.src),
-        dst: Side::destination(barrier.dst),
-        memory: barrier.memory.clone(),
-        ownership: barrier.ownership,
-    };
-    of.iter().map(one).collect()
-}
-
 impl LogState {
     fn host_waits(&mut self, checker: &Checker, mut signals: SmallVec<[Signal; 2]>) {
         signals.retain(|signal| self.awaited.insert(signal.event));
@@ -359,120 +350,4 @@ impl LogState {
         self.accesses(checker, &[(Access { point, id }, range)]);
         id
     }
-
-    /// The commands of a phase before this one that did not run: indirect dispatches without workgroups, which read
-    /// their counts all the same.
-    fn skip(&mut self, checker: &Checker, id: CommandId, recording: &Recording, submitted: u64, before: usize) {
-        let Some(commands) = recording.phases.get(id.phase) else { return };
-        let phase = CommandId { command: 0, ..id };
-        let position = self.positions.get(&id.submission.queue);
-        let next = position.filter(|(known, _)| *known == phase).map_or(0, |(_, next)| *next);
-        let before = before.min(commands.len());
-        for (command, work) in commands.iter().enumerate().take(before).skip(next) {
-            if let Work::Dispatch(_) = work {
-                let id = CommandId { command, ..id };
-                let current = self.current(id, recording, submitted);
-                self.command(checker, &current, work, id, recording);
-            }
-        }
-        self.positions.insert(id.submission.queue, (phase, before.max(next) + 1));
-    }
-
-    /// A transfer, an event command, or what the device reads for a dispatch before it starts.
-    fn command(&mut self, checker: &Checker, current: &Current, work: &Work, id: CommandId, recording: &Recording) {
-        if let Work::Event { event, set: true } = work {
-            self.set_event(event, current, id, recording);
-        }
-        let mut list = Vec::new();
-        for Transfer { ranges, stage, access } in transfers(work) {
-            let point = Point { queue: Some(current.queue), submitted: current.submitted, stage, access };
-            let order = self.order(point, extent(&ranges));
-            let id = self.access(order, &current.info, None, false);
-            list.extend(ranges.into_iter().map(|range| (Access { point, id }, range)));
-        }
-        self.accesses(checker, &list);
-    }
-
-    /// `vkCmdSetEvent`: the first scopes of its dependencies. It has no effect on an event that is set.
-    fn set_event(&mut self, event: &Arc<Counter>, current: &Current, id: CommandId, recording: &Recording) {
-        if event.reached(1) {
-            return;
-        }
-        let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
-        let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
-        let Current { queue, submitted, .. } = *current;
-        let object = Arc::as_ptr(event).addr();
-        let number = self.events.push(Event::Set { queue, object, submitted, stages });
-        let signal = Signal::new(number, Some(queue), stages);
-        self.signals.counter_signalled(event, 1, signal);
-    }
-
-    /// Layout transitions read and write the memory of their images, between the scopes of their barriers.
-    fn transitions(&mut self, checker: &Checker, current: &Current, of: &[exec::Barrier]) {
-        for barrier in of.iter().filter(|barrier| barrier.transition) {
-            let Some(ranges) = &barrier.memory else { continue };
-            // It comes after what the first scope has, and before what the second scope has.
-            let Barrier { src, dst, memory, .. } = barriers(std::slice::from_ref(barrier))[0].clone();
-            let (queue, submitted, access) = (current.queue, current.submitted, Accesses::TRANSFER_WRITE);
-            let itself = Barrier::new(src, Side::of(Stage::LayoutTransition, Accesses::NONE), memory);
-            let number = self.events.push(Event::Barrier { queue, submitted, barriers: [itself].into() });
-            let point = Point { queue: Some(queue), submitted, stage: Stage::LayoutTransition, access };
-            let order = self.order(point, extent(ranges.iter()));
-            self.orders[order as usize].order.comes_before_all_of(number, queue, &dst);
-            let info = CommandInfo::transition(&current.info);
-            let id = self.access(order, &Arc::new(info), None, false);
-            for range in ranges.iter() {
-                self.transition(checker, &Access { point, id }, range.clone());
-            }
-        }
-    }
-
-    /// What a dispatch touched.
-    fn touched(
-        &mut self,
-        checker: &Checker,
-        names: &Arc<KernelNames>,
-        (buffers, grid): (&[GuestSlice], Grid),
-        touched: &mut Touched,
-    ) {
-        let mut runs = Vec::new();
-        touched.runs(|range, touch| runs.push((range, touch)));
-        let Some(current) = self.current.clone() else { return };
-        let info = Arc::new(current.info.of_kernel(names, buffers, grid));
-        let extent = extent(runs.iter().map(|(range, _)| range));
-        let mut orders: HashMap<Accesses, u32, FixedState> = HashMap::default();
-        let mut ids: HashMap<(Site, bool), Access, FixedState> = HashMap::default();
-        let mut list = Vec::with_capacity(runs.len());
-        for (range, touch) in runs {
-            let updates = touch.write().filter(|&site| touch.read().is_none() && touched.is_update(site));
-            for (site, writes) in [(touch.read().or(updates), false), (touch.write(), true)] {
-                let Some(site) = site else { continue };
-                let access = match ids.get(&(site, writes)) {
-                    Some(access) => access.clone(),
-                    None => {
-                        let access = report::access_type(names, touched.reference(site), writes);
-                        let (queue, submitted) = (Some(current.queue), current.submitted);
-                        let point = Point { queue, submitted, stage: Stage::ComputeShader, access };
-                        let order = match orders.get(&access) {
-                            Some(order) => *order,
-                            None => self.order(point, extent.clone()),
-                        };
-                        orders.insert(access, order);
-                        let id = self.access(order, &info, Some(site), names.is_atomic(site));
-                        self.accesses[id as usize - 1].example = touched.example(site);
-                        let access = Access { point, id };
-                        ids.insert((site, writes), access.clone());
-                        access
-                    }
-                };
-                list.push((access, range.clone()));
-            }
-        }
-        self.accesses(checker, &list);
-    }
-}
-
-/// A range that contains all of these.
-fn extent<'a>(ranges: impl IntoIterator<Item = &'a Range<u64>>) -> Range<u64> {
-    ranges.into_iter().cloned().reduce(|all, range| all.start.min(range.start)..all.end.max(range.end)).unwrap_or(0..0)
 }

@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 
 use super::memory::{AccessId, Cell};
 use super::order::Lack;
-use super::report::{self, Race};
+use super::record::extent;
+use super::report::{self, CommandRace};
 use super::scope::{Accesses, Stage};
-use super::{Access, Checker, Hazard, LogState, extent};
+use super::{Access, Checker, Hazard, LogState};
 use crate::check::finding::Severity;
 
 /// What decides whether one access stands for another one.
@@ -147,7 +148,7 @@ impl LogState {
         let [first, second] = [earlier, now.id].map(|id| self.accesses[id as usize - 1].clone());
         let order = &self.orders[first.order as usize].order;
         let (pair, points) = ((&first, &second), (order.at, now.point));
-        let race = Race { hazard, lack, bytes, pair, points, order, events: &self.events };
+        let race = CommandRace { hazard, lack, bytes, pair, points, order, events: &self.events };
         report::report(checker, &race, Severity::Error);
     }
 
@@ -159,6 +160,7 @@ impl LogState {
     /// stands for an atomic of another queue or stage only if it is ordered after it.
     fn others(&mut self, cell: Cell, access: &Access, run: &Range<u64>) -> u32 {
         let new = self.kind(access.id);
+        // A plain write stands for everything before it: what races with that races with the write, or was reported.
         if new.access.writes() && !new.atomic {
             return 0;
         }

@@ -14,7 +14,7 @@ use crate::check::checker::Checker;
 use crate::check::finding::{
     Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity,
 };
-use crate::check::names::{Grid, KernelNames};
+use crate::check::names::{KernelNames, WorkgroupGrid};
 use crate::exec::{CommandId, Recording};
 
 /// A command, or the host, for findings.
@@ -35,7 +35,7 @@ pub(super) struct CommandInfo {
 struct Kernel {
     names: Arc<KernelNames>,
     buffers: Box<[GuestSlice]>,
-    grid: Grid,
+    grid: WorkgroupGrid,
 }
 
 impl CommandInfo {
@@ -68,7 +68,7 @@ impl CommandInfo {
     }
 
     /// The dispatch, with the names of its kernel.
-    pub(super) fn of_kernel(&self, names: &Arc<KernelNames>, buffers: &[GuestSlice], grid: Grid) -> Self {
+    pub(super) fn of_kernel(&self, names: &Arc<KernelNames>, buffers: &[GuestSlice], grid: WorkgroupGrid) -> Self {
         let kernel = Kernel { names: Arc::clone(names), buffers: buffers.into(), grid };
         Self { id: self.id, found: self.found.clone(), kernel: Some(kernel), transition: false, host_place: None }
     }
@@ -96,7 +96,7 @@ pub(super) fn access_type(names: &KernelNames, reference: u32, writes: bool) -> 
 }
 
 /// Two accesses without a dependency.
-pub(super) struct Race<'a> {
+pub(super) struct CommandRace<'a> {
     pub(super) hazard: Hazard,
     pub(super) lack: Lack,
     /// The bytes for which it is missing.
@@ -109,7 +109,7 @@ pub(super) struct Race<'a> {
 }
 
 /// Reports the race: as an advice, if the later access is only expected.
-pub(super) fn report(checker: &Checker, race: &Race<'_>, severity: Severity) {
+pub(super) fn report(checker: &Checker, race: &CommandRace<'_>, severity: Severity) {
     let (first, second) = race.pair;
     let rule = if race.lack == Lack::HostDomain { Rule::Host } else { Rule::Race(race.hazard) };
     checker.report(Finding {
@@ -163,7 +163,7 @@ pub(super) fn stages(of: Stages) -> String {
     }
 }
 
-impl Race<'_> {
+impl CommandRace<'_> {
     /// The memory, as a descriptor of the later command or of the earlier one, or as a part of a buffer or image.
     fn memory(&self, checker: &Checker) -> FoundMemory {
         let bytes = self.bytes.end - self.bytes.start;
@@ -217,6 +217,7 @@ impl Race<'_> {
     fn what_lacks(&self) -> String {
         let (first, second) = self.points;
         let (was, is) = (first.access.name(), second.access.name());
+        // The last barrier is the one that a program meant for the second access, so its fault is the cause.
         let last = |wanted: fn(&Barrier, &Point, &Point) -> bool| {
             self.barriers().find(|barrier| wanted(barrier, &first, &second))
         };
@@ -277,6 +278,7 @@ impl Race<'_> {
     /// on the observed execution.
     fn repairs(&self) -> Vec<Repair> {
         let (first, second) = self.points;
+        // Only a write has a value that must be made available: after a read an execution dependency is enough.
         let carries = first.access.writes();
         let accesses = |of: Accesses| if carries { of } else { Accesses::NONE };
         let text = match (self.lack, first.queue, second.queue) {
@@ -312,6 +314,7 @@ impl Race<'_> {
                 let src = format!("srcStageMask {}, srcAccessMask {from}", first.stage.name());
                 let dst = format!("dstStageMask {}, dstAccessMask {to}", second.stage.name());
                 match (self.pair.0, self.pair.1) {
+                    // The barrier that makes the transition is there: its own scopes have to grow.
                     (_, transition) if transition.command.is_transition() => {
                         format!("{src} in the barrier of the {}", self.name(transition))
                     }

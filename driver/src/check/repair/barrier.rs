@@ -51,7 +51,7 @@ fn kinds(language: Language, kernel: &Kernel, class: Class) -> Vec<BarrierForm> 
 }
 
 /// The race whose repair is sought.
-pub(super) struct Race<'a> {
+pub(super) struct UnrepairedRace<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) language: Language,
     pub(super) sites: [&'a SiteData; 2],
@@ -62,7 +62,7 @@ pub(super) struct Race<'a> {
 }
 
 /// What is known of barriers as a repair.
-pub(super) enum Found {
+pub(super) enum BarrierSearch {
     Repair {
         repair: Repair,
         /// Whether the barrier is at the end of a loop, and nowhere else.
@@ -88,13 +88,13 @@ struct Attempt {
     wider: Option<At>,
 }
 
-impl Race<'_> {
+impl UnrepairedRace<'_> {
     /// The barriers that silence a race of two invocations of a workgroup.
-    pub(super) fn barriers(&self, trials: &mut Trials<'_>) -> Found {
+    pub(super) fn barriers(&self, trials: &mut Trials<'_>) -> BarrierSearch {
         let text = Text::new(self.kernel);
         let at = self.sites.map(|site| text.of_site(site));
-        let [Some(&first), Some(&second)] = [at[0].first(), at[1].first()] else { return Found::Nothing };
-        let [Some(&first_end), Some(&second_end)] = [at[0].last(), at[1].last()] else { return Found::Nothing };
+        let [Some(&first), Some(&second)] = [at[0].first(), at[1].first()] else { return BarrierSearch::Nothing };
+        let [Some(&first_end), Some(&second_end)] = [at[0].last(), at[1].last()] else { return BarrierSearch::Nothing };
         // The order of the text, whatever that of the execution was.
         let (order, ends) = match first.cmp(&second) {
             Ordering::Equal => ([0, 1], None),
@@ -119,7 +119,7 @@ impl Race<'_> {
             }
         }
         if !divergent {
-            return Found::Nothing;
+            return BarrierSearch::Nothing;
         }
         // Just after the first access, where a return or a branch may follow, or with those that do not come there.
         let early = ends.zip(between.clone()).map(|((first, _), (_, order))| (text.after(first), order));
@@ -135,7 +135,7 @@ impl Race<'_> {
                 return found;
             }
         }
-        Found::Divergent
+        BarrierSearch::Divergent
     }
 
     /// Tries barriers, and those in place of the barriers with which they diverge.
@@ -145,7 +145,7 @@ impl Race<'_> {
         kinds: &[BarrierForm],
         trials: &mut Trials<'_>,
         divergent: &mut bool,
-    ) -> Option<Found> {
+    ) -> Option<BarrierSearch> {
         let strongest = kinds.last()?;
         let tried = trials.run(&self.with(attempt, strongest));
         *divergent |= tried == Tried::Diverges;
@@ -170,7 +170,7 @@ impl Race<'_> {
     }
 
     /// The repair by the smallest barriers that suffice; `None` if those that they replace order something else.
-    fn weakest(&self, attempt: &Attempt, kinds: &[BarrierForm], trials: &mut Trials<'_>) -> Option<Found> {
+    fn weakest(&self, attempt: &Attempt, kinds: &[BarrierForm], trials: &mut Trials<'_>) -> Option<BarrierSearch> {
         let kind = kinds.iter().find(|kind| trials.run(&self.with(attempt, kind)) == Tried::Silent)?;
         let changed = self.with(attempt, kind);
         let replaces = attempt.wider.is_some() || !attempt.replaced.is_empty();
@@ -179,11 +179,11 @@ impl Race<'_> {
         }
         match trials.in_all(&changed) {
             Tried::Silent => {}
-            Tried::Races => return Some(Found::BetweenWorkgroups),
-            Tried::Diverges | Tried::Unknown => return Some(Found::Nothing),
+            Tried::Races => return Some(BarrierSearch::BetweenWorkgroups),
+            Tried::Diverges | Tried::Unknown => return Some(BarrierSearch::Nothing),
         }
         let only_at_the_end = matches!(attempt.gaps[..], [(Gap::LoopEnd { .. }, _)]);
-        Some(Found::Repair { repair: self.repair(attempt, kind), only_at_the_end })
+        Some(BarrierSearch::Repair { repair: self.repair(attempt, kind), only_at_the_end })
     }
 
     fn with(&self, attempt: &Attempt, kind: &BarrierForm) -> Kernel {

@@ -9,7 +9,7 @@ use spelter_shaders::ir::{
 };
 
 use super::place::{At, Text};
-use crate::check::words::{Role, Sides};
+use crate::check::words::{AtomicRole, Sides};
 
 /// A kernel that is being changed.
 pub(super) struct Changed {
@@ -86,13 +86,13 @@ fn scope(scope: event::Scope) -> Scope {
 
 /// What an atomic orders: it acquires or releases memory of these classes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Order<'a> {
+pub(super) struct AtomicOrder<'a> {
     pub(super) classes: &'a [Class],
     pub(super) acquires: bool,
 }
 
-impl Order<'_> {
-    const RELAXED: Self = Order { classes: &[], acquires: false };
+impl AtomicOrder<'_> {
+    const RELAXED: Self = AtomicOrder { classes: &[], acquires: false };
 }
 
 /// What a memory instruction accesses, as far as declarations tell.
@@ -263,7 +263,7 @@ impl Changed {
     }
 
     /// Makes an access atomic, as far as it is one of an integer of 32 bits. `None` if it is none.
-    pub(super) fn atomic(&mut self, site: &SiteData, within: event::Scope, order: Order<'_>) -> Option<()> {
+    pub(super) fn atomic(&mut self, site: &SiteData, within: event::Scope, order: AtomicOrder<'_>) -> Option<()> {
         let [inst] = self.insts(site)[..] else { return None };
         let flags = full(&self.kernel, Class::Uniform).0 & FLAGS;
         let added = match order.classes {
@@ -306,10 +306,15 @@ impl Changed {
         let (one, other) = edit.places();
         let data = site(one)?;
         match *edit {
+            // Its place is not an instruction: `place.rs` finds one.
             Edit::Barrier(..) => return None,
             Edit::Atomic(_, _, within) => {
-                self.atomic(&data, within, Order::RELAXED)?;
-                return if other == Some(one) { Some(()) } else { self.atomic(&site(other?)?, within, Order::RELAXED) };
+                self.atomic(&data, within, AtomicOrder::RELAXED)?;
+                return if other == Some(one) {
+                    Some(())
+                } else {
+                    self.atomic(&site(other?)?, within, AtomicOrder::RELAXED)
+                };
             }
             Edit::Coherent(..) => {
                 self.coherent([&data, &site(other?)?]);
@@ -335,6 +340,7 @@ impl Changed {
                 }
                 continue;
             }
+            // A fence or barrier acquires and releases for the accesses around it.
             let (reads, writes) = match data {
                 InstData::Atomic { op, .. } => (!op.is_store(), !op.is_load()),
                 _ => (true, true),
@@ -369,7 +375,7 @@ impl Changed {
     }
 
     /// Gives an atomic of GLSL arguments by which it orders memory of a class, too.
-    pub(super) fn arguments(&mut self, site: &SiteData, class: Class, role: Role) {
+    pub(super) fn arguments(&mut self, site: &SiteData, class: Class, role: AtomicRole) {
         let flags = full(&self.kernel, class).0 & FLAGS;
         let within = if flags == 0 { Scope::Device } else { Scope::QueueFamily };
         for inst in self.insts(site) {

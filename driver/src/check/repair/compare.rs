@@ -109,6 +109,7 @@ impl Trials<'_> {
                     (Some(race), _) => {
                         let (first, second) = pairs.accesses(&race);
                         sites.insert(key(&first, &second));
+                        // A pair that stays open may be the race that the change adds, so nothing is known then.
                         if !pairs.further_races(&mut room, &mut sites, key).open.is_empty() {
                             return None;
                         }
@@ -117,6 +118,7 @@ impl Trials<'_> {
                     (None, _) => {}
                 }
                 pairs.give_back(&mut room);
+                // By places in the source: the changed kernel numbers its sites anew.
                 let named = |site: Site| place(&checked.kernel.sites[site]);
                 found.extend(sites.into_iter().map(|(first, second)| {
                     let (first, second) = (named(first), named(second));

@@ -21,6 +21,7 @@ impl DispatchRun<'_> {
         let site = &sites[found.site];
         let (kernel, language) = (self.code.kernel(), self.code.names.names.language());
         let text = Text::new(kernel);
+        // If the barrier has several copies, no one place in the text replaces all of them.
         let [at] = text.of_site(site)[..] else { return None };
         let data = text.data(at);
         let inst = text.inst(at)?;

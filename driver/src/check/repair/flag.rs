@@ -15,7 +15,7 @@ use spelter_shaders::ir::{
 
 use super::MAX_VALUES;
 use super::barrier::named;
-use super::change::{Changed, Order};
+use super::change::{AtomicOrder, Changed};
 use super::place::Text;
 use super::trial::{Trials, Tried};
 use crate::check::confirm::Confirmed;
@@ -247,7 +247,7 @@ impl DispatchRun<'_> {
             let mut is_silent = |flags: &[Flag]| {
                 let mut changed = Changed::new(kernel, language);
                 for side in sides(flags) {
-                    let order = Order { classes, acquires: side.acquires };
+                    let order = AtomicOrder { classes, acquires: side.acquires };
                     changed.atomic(&data(side.by.0), side.scope, order)?;
                 }
                 if coherent {
@@ -267,7 +267,7 @@ impl DispatchRun<'_> {
                     flags = fewer;
                 }
             }
-            let in_words = |one: Side| {
+            let in_words = |one: FlagAccess| {
                 let access = self.access(one.by.0, one.by.1);
                 side(language, kernel, &access, &data(one.by.0), one.scope, classes, one.acquires)
             };
@@ -292,22 +292,22 @@ impl DispatchRun<'_> {
 
 /// An instruction that sets or sees a flag, as an atomic of this scope.
 #[derive(Clone, Copy)]
-struct Side {
+struct FlagAccess {
     by: (Site, Invocation),
     scope: Scope,
     acquires: bool,
 }
 
 /// The instructions of flags, each once: several flags may be set and seen by the same ones.
-fn sides(flags: &[Flag]) -> Vec<Side> {
-    let mut sides: Vec<Side> = Vec::new();
+fn sides(flags: &[Flag]) -> Vec<FlagAccess> {
+    let mut sides: Vec<FlagAccess> = Vec::new();
     for flag in flags {
         let apart = flag.write.1.workgroup != flag.read.1.workgroup;
         let scope = if apart { Scope::QueueFamily } else { Scope::Workgroup };
         for (by, acquires) in [(flag.write, false), (flag.read, true)] {
             match sides.iter_mut().find(|side| side.by.0 == by.0 && side.acquires == acquires) {
                 Some(known) => known.scope = known.scope.max(scope),
-                None => sides.push(Side { by, scope, acquires }),
+                None => sides.push(FlagAccess { by, scope, acquires }),
             }
         }
     }

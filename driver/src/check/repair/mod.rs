@@ -18,7 +18,7 @@ use spelter_shaders::check::Profile;
 use spelter_shaders::front::Language;
 use spelter_shaders::ir::{InstData, Kernel, SiteAction, SiteData, StorageClass, Type, Value, Width};
 
-use self::barrier::{Found, Race};
+use self::barrier::{BarrierSearch, UnrepairedRace};
 pub(super) use self::bounded::{Bounded, Budget};
 use self::change::Changed;
 pub(super) use self::flag::{Flag, guarding, is_flag};
@@ -167,6 +167,7 @@ impl DispatchRun<'_> {
             }
             Some((changed.finish(), has_arguments))
         };
+        // The words leave the choice between both forms, so both are tried.
         let Some((first, _)) = with(false) else { return Vec::new() };
         let second = with(true).filter(|(_, has)| *has && language == Language::Glsl);
         [first].into_iter().chain(second.map(|(kernel, _)| kernel)).collect()
@@ -230,8 +231,8 @@ impl DispatchRun<'_> {
             if trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent {
                 found.repairs.push(one);
             } else if seeks_barrier
-                && let race = (Race { kernel, language, sites, accesses: pair, class, place })
-                && let Found::Repair { repair, .. } = race.barriers(&mut trials)
+                && let race = (UnrepairedRace { kernel, language, sites, accesses: pair, class, place })
+                && let BarrierSearch::Repair { repair, .. } = race.barriers(&mut trials)
             {
                 found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
             }
@@ -254,9 +255,9 @@ impl DispatchRun<'_> {
             }
         }
         if seeks_barrier {
-            let race = Race { kernel, language, sites, accesses: pair, class, place };
+            let race = UnrepairedRace { kernel, language, sites, accesses: pair, class, place };
             match race.barriers(&mut trials) {
-                Found::Repair { repair, only_at_the_end } => {
+                BarrierSearch::Repair { repair, only_at_the_end } => {
                     found.repairs.insert(0, repair);
                     if only_at_the_end {
                         let why = "one of them is of the next iteration of the loop, which no barrier separates from \
@@ -264,13 +265,13 @@ impl DispatchRun<'_> {
                         found.reasons.push(why.to_owned());
                     }
                 }
-                Found::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
-                Found::BetweenWorkgroups => found.reasons.push(
+                BarrierSearch::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
+                BarrierSearch::BetweenWorkgroups => found.reasons.push(
                     "a barrier between them orders the invocations of a workgroup, but they race between workgroups, \
                      too: only two dispatches order these"
                         .to_owned(),
                 ),
-                Found::Nothing => {}
+                BarrierSearch::Nothing => {}
             }
         }
         found

@@ -71,11 +71,19 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
+/// A file that a finding names.
+struct SourceFile {
+    name: String,
+    /// The text that the module has of it.
+    text: Option<Arc<str>>,
+    /// Its number among the files to quote from, if there is a text.
+    number: Option<usize>,
+}
+
 /// The source texts of a finding.
 struct Sources {
     files: SimpleFiles<String, Arc<str>>,
-    /// By name and the text that the module has.
-    known: Vec<(String, Option<Arc<str>>, Option<usize>)>,
+    known: Vec<SourceFile>,
 }
 
 impl Sources {
@@ -155,13 +163,13 @@ impl Sources {
     /// one name, which may be empty.
     fn file(&mut self, name: &str, access: &FoundAccess) -> Option<usize> {
         let text = &access.source;
-        if let Some((.., known)) = self.known.iter().find(|(known, of, _)| known == name && of == text) {
-            return *known;
+        if let Some(known) = self.known.iter().find(|known| known.name == name && known.text == *text) {
+            return known.number;
         }
         let read = || std::fs::read_to_string(name).ok().map(Arc::from);
         let title = if name.is_empty() { format!("source of `{}`", access.kernel) } else { name.to_owned() };
-        let file = text.clone().or_else(read).map(|text| self.files.add(title, text));
-        self.known.push((name.to_owned(), text.clone(), file));
-        file
+        let number = text.clone().or_else(read).map(|text| self.files.add(title, text));
+        self.known.push(SourceFile { name: name.to_owned(), text: text.clone(), number });
+        number
     }
 }

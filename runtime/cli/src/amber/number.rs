@@ -102,8 +102,8 @@ impl Scalar {
             Number::Real(real) if real.fract() == 0.0 && real.abs() < 2f64.powi(64) => real as i128,
             Number::Real(real) => return Err(format!("{real} is not an integer")),
         };
-        let (least, most) = (-(1i128 << (self.bits - 1)), (1i128 << self.bits) - 1);
-        if !(least..=most).contains(&int) {
+        let (min, max) = (-(1i128 << (self.bits - 1)), (1i128 << self.bits) - 1);
+        if !(min..=max).contains(&int) {
             return Err(format!("{int} does not fit {} bits", self.bits));
         }
         Ok(int as u64 & (u64::MAX >> (64 - self.bits)))

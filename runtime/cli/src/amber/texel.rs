@@ -170,15 +170,15 @@ impl Channel {
 
     /// The value of its bits.
     fn value(self, bits: u64) -> f64 {
-        let most = |bits: u32| ((1u128 << bits) - 1) as f64;
+        let max_of = |bits: u32| ((1u128 << bits) - 1) as f64;
         let signed = (((bits << (64 - self.bits)) as i64) >> (64 - self.bits)) as f64;
         match self.numeric {
             Numeric::Uint => bits as f64,
             Numeric::Sint => signed,
-            Numeric::Unorm => bits as f64 / most(self.bits),
-            Numeric::Snorm => (signed / most(self.bits - 1)).max(-1.0),
-            Numeric::Srgb if self.name == 'A' => bits as f64 / most(self.bits),
-            Numeric::Srgb => from_srgb(bits as f64 / most(self.bits)),
+            Numeric::Unorm => bits as f64 / max_of(self.bits),
+            Numeric::Snorm => (signed / max_of(self.bits - 1)).max(-1.0),
+            Numeric::Srgb if self.name == 'A' => bits as f64 / max_of(self.bits),
+            Numeric::Srgb => from_srgb(bits as f64 / max_of(self.bits)),
             Numeric::Sfloat => match self.bits {
                 64 => f64::from_bits(bits),
                 32 => f32::from_bits(bits as u32).into(),

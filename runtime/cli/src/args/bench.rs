@@ -8,8 +8,8 @@ use spelter::Backend;
 use vulkan_spelter::options::seconds;
 
 use super::ImageArgs;
-use crate::bench::{BaselineName, GroupSweep, PushPart, Sweep};
-use crate::slot::{Bind, Spec};
+use super::sweep::{BaselineName, GroupSweep, PushPart, Sweep};
+use crate::structured::{Bind, Spec};
 
 /// `spelter bench`.
 #[derive(Debug, Args)]

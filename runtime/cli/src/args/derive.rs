@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::slot::{Bind, Groups, Push, Spec};
+use crate::structured::{Bind, Groups, Push, Spec};
 
 /// The launch of a shader.
 #[derive(Clone, Debug, Args)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::sweep::PushPart;
 use super::{DeviceArgs, ExecArgs, ExecDeviceArgs, ImageArgs};
-use crate::bench::PushPart;
-use crate::slot::{Bind, Groups, ImageOption, SamplerOption, Spec, TexelsOption};
+use crate::structured::{Bind, Groups, ImageOption, SamplerOption, Spec, TexelsOption};
 
 /// `spelter profile`.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::slot::Spec;
+use crate::structured::Spec;
 
 /// `spelter reflect`.
 #[derive(Debug, Args)]

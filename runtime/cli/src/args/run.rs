@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::RunArgs;
-use crate::slot::{ImageOption, SamplerOption, TexelsOption};
+use crate::structured::{ImageOption, SamplerOption, TexelsOption};
 
 /// Images, samplers and texel buffers.
 #[derive(Clone, Debug, Default, Args)]

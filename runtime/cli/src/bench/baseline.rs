@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use super::report::Point;
-use super::sweep::BaselineName;
+use crate::args::BaselineName;
 use crate::failure::Failure;
 use crate::file;
 use crate::statistics::{Change, Samples};

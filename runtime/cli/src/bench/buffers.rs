@@ -101,13 +101,13 @@ fn automatic_size(
     let limits = context.device().limits();
     let fixed = u64::from(info.min_bytes);
     let of = |element: u64| bytes.unwrap_or_else(|| fixed.saturating_add(element.saturating_mul(invocations)));
-    let (what, size, most, limit, option) = match info.kind {
+    let (what, size, max_size, limit, option) = match info.kind {
         // Its size is that of the block.
         BindingKind::UniformBuffer => return Ok(fixed.max(4)),
         BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => {
             let texel = u64::from(texel_format(info)?.bytes());
-            let most = u64::from(limits.max_texel_buffer_elements) * texel;
-            ("texel", of(texel) / texel * texel, most, "maxTexelBufferElements", "--texels")
+            let max_size = u64::from(limits.max_texel_buffer_elements) * texel;
+            ("texel", of(texel) / texel * texel, max_size, "maxTexelBufferElements", "--texels")
         }
         _ => {
             let size = of(info.element_bytes.into()).max(4);
@@ -121,8 +121,8 @@ fn automatic_size(
             let rule = "VUID-vkCmdDispatch-None-08114";
             Err(Failure::misuse(format!("{problem}, and the program's block has {fixed} ({rule})")))
         }
-        _ if size > most => {
-            Err(Failure::misuse(format!("{problem}: at most {most} ({limit}); use --bytes or {option}")))
+        _ if size > max_size => {
+            Err(Failure::misuse(format!("{problem}: at most {max_size} ({limit}); use --bytes or {option}")))
         }
         size => Ok(size),
     }

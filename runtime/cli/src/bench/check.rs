@@ -2,7 +2,8 @@
 
 use spelter_driver::CommandBuffer;
 
-use super::{Bench, buffers, failure, invocations, sweep};
+use super::{Bench, buffers, failure, invocations};
+use crate::args::push_bytes;
 use crate::failure::Failure;
 
 /// Checks the options, and all points: numbers of workgroups, push constants, and the sizes of buffers.
@@ -13,7 +14,7 @@ pub(super) fn all(bench: &Bench<'_>, groups: &[[u32; 3]], sizes: &[Option<u64>])
     for &point in groups {
         CommandBuffer::check_groups(point).map_err(|misuse| failed(spelter::Error::Misuse(misuse)))?;
         let (in_each, invocations) = invocations(point, program.workgroup_size())?;
-        let push = sweep::push_bytes(&args.push, in_each).map_err(Failure::misuse)?;
+        let push = push_bytes(&args.push, in_each).map_err(Failure::misuse)?;
         // A dispatch that runs nothing is checked all the same. Nothing is bound yet, which is a later error.
         let dispatch = push.iter().fold(context.dispatch(program), |dispatch, byte| dispatch.push(byte));
         let errors = match dispatch.groups([0; 3]) {

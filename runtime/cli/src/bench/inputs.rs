@@ -11,7 +11,8 @@ use crate::failure::Failure;
 use crate::names;
 use crate::run::bind::{empty_elements, info_of, options_for};
 use crate::shader::{self, Shader};
-use crate::slot::{Bind, Slot, Spec};
+use crate::slot::Slot;
+use crate::structured::{Bind, Spec};
 
 /// Scalars of a block that are looked at, at most: a uniform buffer has 64 KiB.
 const MAX_SCALARS: usize = 1 << 16;

@@ -10,7 +10,6 @@ mod plot;
 mod profile;
 mod report;
 mod resources;
-mod sweep;
 mod work;
 
 use std::path::Path;
@@ -21,9 +20,8 @@ use spelter::{Context, ContextBuilder, Program};
 use spelter_jobs::digest;
 
 pub(crate) use profile::run as profile;
-pub(crate) use sweep::{BaselineName, GroupSweep, PushPart, Sweep};
 
-use crate::args::BenchArgs;
+use crate::args::{BenchArgs, GroupSweep, push_bytes};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::{self, Shader};
@@ -222,7 +220,7 @@ impl<'a> Bench<'a> {
         let size = self.program.workgroup_size();
         let (in_each, invocations) = invocations(groups, size)?;
         let by = format!("{:?}", self.program.entry());
-        let push = sweep::push_bytes(&args.push, in_each).map_err(Failure::misuse)?;
+        let push = push_bytes(&args.push, in_each).map_err(Failure::misuse)?;
         let failed = |error| failure(shader, error);
         let (measured, bound) = {
             let bound = resources::bind(&self.context, declared(&self.program, &by), inputs, (bytes, invocations))?;

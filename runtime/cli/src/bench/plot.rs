@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::report::{Point, groups};
 use crate::chart::{self, Line, Panel};
 use crate::columns;
-use crate::demo::picture::Picture;
+use crate::rgb_picture::RgbPicture;
 
 /// What the horizontal axis shows: the quantity with the most values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Over {
 }
 
 /// Draws the points: one color for each combination of what the horizontal axis does not show.
-pub(super) fn draw(title: &str, points: &[Point]) -> Picture {
+pub(super) fn draw(title: &str, points: &[Point]) -> RgbPicture {
     let different = |over: Over| points.iter().map(|point| over.of(point) as u64).collect::<BTreeSet<_>>().len();
     let over = [Over::Bytes, Over::Workers].into_iter().fold(Over::Groups, |most, other| {
         let more = different(other) > different(most);

@@ -11,8 +11,8 @@ use super::inputs::{Declared, Inputs};
 use super::measure::{Job, busy_shares};
 use super::resources::{self, BoundResources};
 use super::work::Work;
-use super::{failure, invocations, progress, sweep};
-use crate::args::ProfileArgs;
+use super::{failure, invocations, progress};
+use crate::args::{ProfileArgs, push_bytes};
 use crate::columns::{self, percent, seconds};
 use crate::device;
 use crate::failure::Failure;
@@ -78,7 +78,7 @@ fn calls<'a>(args: &ProfileArgs, programs: &'a [(Program, Work)]) -> Result<Vec<
         let (in_each, all) = invocations(groups, program.workgroup_size())?;
         let push = match program.push_bytes() {
             0 => Vec::new(),
-            _ => sweep::push_bytes(&args.push, in_each).map_err(Failure::misuse)?,
+            _ => push_bytes(&args.push, in_each).map_err(Failure::misuse)?,
         };
         let flops = work.of(&push).most.map(|most| most.flops as f64 * all as f64);
         Ok(Call { program, groups, push, flops })
@@ -114,13 +114,13 @@ fn bind(
     }
     let infos: Vec<BindingInfo> = slots.into_values().map(|(info, _)| info).collect();
     let entries: Vec<_> = programs.iter().map(|(program, _)| format!("{:?}", program.entry())).collect();
-    let mut most = 1;
+    let mut max_invocations = 1;
     for (program, _) in programs {
         for groups in args.groups.iter().map(|groups| groups.0).chain([[1; 3]]) {
-            most = most.max(invocations(groups, program.workgroup_size())?.1);
+            max_invocations = max_invocations.max(invocations(groups, program.workgroup_size())?.1);
         }
     }
-    resources::bind(context, Declared { infos: &infos, by: &entries.join(", ") }, inputs, (None, most))
+    resources::bind(context, Declared { infos: &infos, by: &entries.join(", ") }, inputs, (None, max_invocations))
 }
 
 /// Runs the rounds. One is recorded while the one before it runs, as programs with two frames in flight do.

@@ -6,7 +6,7 @@ use spelter_shaders::compile::{Backend, Floats, lower, lower_for};
 use super::limits::Limits;
 use crate::failure::Failure;
 use crate::shader::{self, Shader};
-use crate::slot::Spec;
+use crate::structured::Spec;
 use spelter::{Context, choose_entry};
 
 /// The lowered kernel, whose operations depend on the push constants of a point.

@@ -1,14 +1,14 @@
 //! Lines, dots and texts on a picture, with smooth edges.
 
 use super::font::{self, HEIGHT, WIDTH};
-use crate::demo::picture::Picture;
+use crate::rgb_picture::RgbPicture;
 
 /// Red, green and blue.
 pub(super) type Color = [u8; 3];
 
 /// A white picture to draw on.
 pub(super) struct Canvas {
-    picture: Picture,
+    picture: RgbPicture,
 }
 
 /// How a text lies at its point.
@@ -22,10 +22,10 @@ pub(super) enum Align {
 impl Canvas {
     pub(super) fn new(width: u32, height: u32) -> Self {
         let bytes = vec![255; width as usize * height as usize * 3];
-        Self { picture: Picture { width, height, bytes } }
+        Self { picture: RgbPicture { width, height, bytes } }
     }
 
-    pub(super) fn picture(self) -> Picture {
+    pub(super) fn picture(self) -> RgbPicture {
         self.picture
     }
 

@@ -4,7 +4,7 @@ mod canvas;
 mod font;
 
 use crate::columns;
-use crate::demo::picture::Picture;
+use crate::rgb_picture::RgbPicture;
 use canvas::{Align, Canvas, Color};
 
 /// Pixels of a panel, and of the margins around its axes.
@@ -54,7 +54,7 @@ pub(crate) fn draw(
     legend: &[String],
     panels: &[Panel],
     columns: usize,
-) -> Picture {
+) -> RgbPicture {
     let rows = panels.len().div_ceil(columns).max(1) as u32;
     let below = TITLE + rows * HEIGHT;
     let mut canvas = Canvas::new(columns as u32 * WIDTH, below + LEGEND * (legend.len() as u32).div_ceil(3) + 8);

@@ -25,14 +25,14 @@ pub(super) fn close(got: &[f32], want: &[f64], tolerance: f64) -> Result<(), Fai
 }
 
 /// Compares two pictures with three bytes per pixel. A pixel differs if one of its bytes differs by more than `step`;
-/// an error if more than `most` pixels differ. Returns the number of pixels that differ.
-pub(super) fn pictures(got: &[u8], want: &[u8], step: u8, most: usize) -> Result<usize, Failure> {
+/// an error if more than `max_pixels` pixels differ. Returns the number of pixels that differ.
+pub(super) fn pictures(got: &[u8], want: &[u8], step: u8, max_pixels: usize) -> Result<usize, Failure> {
     same_length(got.len(), want.len())?;
     let differs = |(got, want): (&[u8], &[u8])| got.iter().zip(want).any(|(g, w)| g.abs_diff(*w) > step);
     let mut wrong = got.chunks_exact(3).zip(want.chunks_exact(3)).enumerate().filter(|(_, pixel)| differs(*pixel));
     let Some((first, (is, should))) = wrong.next() else { return Ok(0) };
     let count = 1 + wrong.count();
-    if count > most {
+    if count > max_pixels {
         return Err(Failure::new(format!("pixel {first} is {is:?}, should be {should:?}; {count} pixels differ")));
     }
     Ok(count)

@@ -3,9 +3,9 @@
 use spelter::Context;
 
 use super::check;
-use super::picture::Picture;
 use super::stage::{Done, Stage};
 use crate::failure::Failure;
+use crate::rgb_picture::RgbPicture;
 
 /// The kernel's uniform block.
 #[repr(C)]
@@ -42,7 +42,7 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Done, Failure> {
         Err(_) => check::pictures(&bytes, &reference(f32::mul_add).0, 2, pixels / 200)?,
     };
     let note = format!("{width} x {height}, 4 samples; {differ} pixels differ in rounding");
-    Ok(stage.measured(record, steps as f64 / 1e6, "M steps/s")?.note(note).picture(Picture { width, height, bytes }))
+    Ok(stage.measured(record, steps as f64 / 1e6, "M steps/s")?.note(note).picture(RgbPicture { width, height, bytes }))
 }
 
 /// The picture, and the number of steps of all points; `fma` multiplies and adds, fused or not.

@@ -6,7 +6,6 @@ mod mandelbrot;
 mod matmul;
 mod nbody;
 mod pathtracer;
-pub(crate) mod picture;
 mod reduce;
 mod saxpy;
 mod scan;
@@ -66,11 +65,6 @@ pub(crate) fn run(args: &DemoArgs, output: &mut Output) -> Result<(), Failure> {
         output.flush()?;
     }
     Ok(())
-}
-
-/// The names of all demos.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    GALLERY.iter().map(|demo| demo.name)
 }
 
 /// The named demos, in the order of the names; all if there are no names.
@@ -153,5 +147,16 @@ fn figures(number: f64) -> String {
         n if n >= 10.0 => format!("{n:.1}"),
         n if n >= 1.0 => format!("{n:.2}"),
         n => format!("{n:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GALLERY;
+    use crate::args::DEMOS;
+
+    #[test]
+    fn the_command_line_names_all_programs_of_the_gallery() {
+        assert_eq!(GALLERY.map(|demo| demo.name), DEMOS);
     }
 }

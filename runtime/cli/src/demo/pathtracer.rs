@@ -3,11 +3,11 @@
 use spelter::Context;
 
 use super::check;
-use super::picture::Picture;
 use super::scene::{camera, spheres};
 use super::stage::{Done, Stage};
 use super::trace::Tracer;
 use crate::failure::Failure;
+use crate::rgb_picture::RgbPicture;
 
 const WIDTH: u32 = 384;
 const HEIGHT: u32 = 216;
@@ -52,7 +52,7 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Done, Failure> {
     let differ = check::pictures(&bytes, &want, 2, pixels / 50)?;
     let note = format!("{WIDTH} x {HEIGHT}, {samples} samples; {differ} pixels differ in rounding");
     let paths = pixels as f64 * f64::from(samples) / 1e6;
-    let picture = Picture { width: WIDTH, height: HEIGHT, bytes };
+    let picture = RgbPicture { width: WIDTH, height: HEIGHT, bytes };
     Ok(stage.measured(record, paths, "M paths/s")?.note(note).picture(picture))
 }
 

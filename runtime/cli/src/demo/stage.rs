@@ -6,8 +6,8 @@ use bytemuck::NoUninit;
 use indicatif::ProgressBar;
 use spelter::{Buffer, Context, Error};
 
-use super::picture::Picture;
 use crate::failure::Failure;
+use crate::rgb_picture::RgbPicture;
 use crate::statistics::Samples;
 
 /// Runs that are measured: as many as fit in this time, and some however long they take.
@@ -84,7 +84,7 @@ pub(super) struct Done {
     /// What was computed, with its size.
     pub(super) note: String,
     /// A picture to be saved.
-    pub(super) picture: Option<Picture>,
+    pub(super) picture: Option<RgbPicture>,
 }
 
 impl Done {
@@ -95,7 +95,7 @@ impl Done {
     }
 
     /// Sets the picture.
-    pub(super) fn picture(mut self, picture: Picture) -> Self {
+    pub(super) fn picture(mut self, picture: RgbPicture) -> Self {
         self.picture = Some(picture);
         self
     }

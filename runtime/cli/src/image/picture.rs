@@ -120,21 +120,21 @@ fn coded(format: Format, raw: [u32; 4]) -> [u32; 4] {
 }
 
 fn code(format: Format, value: u32, eight: bool, clamped: &mut Clamped) -> Result<u16, String> {
-    let most = if eight { u16::from(u8::MAX) } else { u16::MAX };
+    let max_code = if eight { u16::from(u8::MAX) } else { u16::MAX };
     match format.class() {
         Class::Float => {
             let value = f32::from_bits(value);
             clamped.0 |= !(0.0..=1.0).contains(&value);
             // A NaN becomes 0.
-            Ok((value.clamp(0.0, 1.0) * f32::from(most)).round() as u16)
+            Ok((value.clamp(0.0, 1.0) * f32::from(max_code)).round() as u16)
         }
-        Class::Uint | Class::Sint => u16::try_from(value).ok().filter(|code| *code <= most).ok_or_else(|| {
+        Class::Uint | Class::Sint => u16::try_from(value).ok().filter(|code| *code <= max_code).ok_or_else(|| {
             let shown = match format.class() {
                 Class::Sint => value.cast_signed().to_string(),
                 _ => value.to_string(),
             };
             let format = name(format);
-            format!("a PNG has codes from 0 to {most}, not the {shown} of a texel in {format}: use another extension for the bytes")
+            format!("a PNG has codes from 0 to {max_code}, not the {shown} of a texel in {format}: use another extension for the bytes")
         }),
     }
 }

@@ -56,8 +56,8 @@ pub(crate) fn of_picture(format: Format, picture: &Picture) -> Result<Vec<u8>, S
     let largest = u32::MAX >> (32 - picture.bits);
     if format.class() != Class::Float {
         let sign = u8::from(format.class() == Class::Sint);
-        let least = format.channels().iter().map(|channel| channel.bits - sign).min().unwrap_or(0);
-        if u32::from(least) < picture.bits {
+        let min_bits = format.channels().iter().map(|channel| channel.bits - sign).min().unwrap_or(0);
+        if u32::from(min_bits) < picture.bits {
             let format = name(format);
             return Err(format!("{format} cannot hold the codes 0 to {largest} of the picture's channels"));
         }

@@ -84,9 +84,9 @@ pub(crate) fn test(
             output.line(format!(" repair     none found: no control barriers remove the race{apart}"))?;
         }
         Some(Ok(None)) => {
-            let most = Effort::default().edits;
+            let max_edits = Effort::default().edits;
             output.line(format!(
-                " repair     none found: neither up to {most} edits nor all edits together remove the race"
+                " repair     none found: neither up to {max_edits} edits nor all edits together remove the race"
             ))?;
         }
         Some(Ok(Some(repair))) => {

@@ -8,7 +8,8 @@ use crate::args::ImageArgs;
 use crate::failure::Failure;
 use crate::file;
 use crate::image::{self, Contents, Picture, Source};
-use crate::slot::{ImageOption, Slot};
+use crate::slot::Slot;
+use crate::structured::ImageOption;
 
 /// The largest level of an image, in bytes.
 const MAX_BYTES: u64 = 1 << 32;

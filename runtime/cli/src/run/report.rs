@@ -17,8 +17,9 @@ use crate::failure::Failure;
 use crate::file;
 use crate::image::{self, Clamped};
 use crate::output::Output;
-use crate::slot::{Print, Slot};
+use crate::slot::Slot;
 use crate::statistics::Samples;
+use crate::structured::Print;
 
 /// The number of values on a line of a long list.
 const ON_A_LINE: usize = 8;

@@ -142,17 +142,21 @@ pub(super) fn texels(buffer: &Buffer, bytes: &[u8], expect: &ExpectTexels) -> Re
 pub(super) fn buffers(buffer: &Buffer, left: &[u8], right: &[u8], likeness: Likeness) -> Result<(), String> {
     match likeness {
         Likeness::Equal => equal(buffer, left, right),
-        Likeness::RootMeanSquare(most) => {
+        Likeness::RootMeanSquare(max_error) => {
             let error = root_mean_square(buffer, left, right);
             // Written so that NaN fails.
-            if error <= most { Ok(()) } else { Err(format!("the root mean square error is {error}, above {most}")) }
-        }
-        Likeness::EarthMover(most) => {
-            let distance = earth_mover(buffer, left, right)?;
-            if distance <= most {
+            if error <= max_error {
                 Ok(())
             } else {
-                Err(format!("the earth mover's distance is {distance}, above {most}"))
+                Err(format!("the root mean square error is {error}, above {max_error}"))
+            }
+        }
+        Likeness::EarthMover(max_error) => {
+            let distance = earth_mover(buffer, left, right)?;
+            if distance <= max_error {
+                Ok(())
+            } else {
+                Err(format!("the earth mover's distance is {distance}, above {max_error}"))
             }
         }
     }

@@ -129,10 +129,10 @@ impl Runner<'_> {
             let has = limits.subgroup_size;
             return Err(Stop::Skip(format!("needs subgroups of {size}; the device has subgroups of {has}")));
         }
-        let most = limits.max_bound_descriptor_sets;
+        let max_sets = limits.max_bound_descriptor_sets;
         let count = pipeline.bindings.keys().map(|(set, _)| u64::from(*set) + 1).max().unwrap_or(0);
-        if count > most.into() {
-            return Err(Stop::Fail(format!("descriptor set {} of at most {most}", count - 1)));
+        if count > max_sets.into() {
+            return Err(Stop::Fail(format!("descriptor set {} of at most {max_sets}", count - 1)));
         }
         let shader = &self.script.shaders[pipeline.shader.unwrap_or(0)];
         let words = shader::words(shader, pipeline, self.folder)?;

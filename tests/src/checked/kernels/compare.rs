@@ -12,14 +12,14 @@ use spelter_shaders::ir::Kernel;
 
 use super::super::Execution;
 use super::counts::Counts;
-use super::engine::{Engine, Memory, Observed, Prepared};
+use super::engine::{DeviceMemory, Engine, Observed, Prepared};
 use super::launch::{Launch, program};
 use super::watcher::agent;
 use super::{LAUNCHES, RandomKernel};
 
 /// The engines of this machine: the interpreter, and machine code for each instruction set.
 pub struct Engines {
-    memory: Memory,
+    memory: DeviceMemory,
     list: Vec<Engine>,
 }
 
@@ -35,7 +35,7 @@ impl Default for Engines {
 impl Engines {
     /// All engines.
     pub fn new() -> Self {
-        let memory = Memory::default();
+        let memory = DeviceMemory::default();
         Self { memory, list: Backend::available().map(|backend| Engine::new(backend, memory)).collect() }
     }
 
@@ -117,7 +117,7 @@ impl Engines {
 /// An execution that is judged.
 struct Judged<'a> {
     kernel: &'a RandomKernel,
-    memory: Memory,
+    memory: DeviceMemory,
     number: u64,
     backend: Backend,
     profile: Profile,
@@ -220,7 +220,7 @@ mod tests {
         let kernel = RandomKernel::random(number / LAUNCHES);
         let words = spvasm::assemble(&kernel.text()).unwrap();
         let compiled = Module::from_spirv(&words).unwrap().kernel("main", &Default::default()).unwrap();
-        let memory = Memory::default();
+        let memory = DeviceMemory::default();
         let mut engine = Engine::new(Backend::best(), memory);
         let ready = engine.prepare(&kernel, (&words, &compiled), (Profile::Spec, false)).unwrap();
         let launch = kernel.launch(&program(&kernel), number);
@@ -260,7 +260,7 @@ mod tests {
         let kernel = RandomKernel::random(RACY);
         let words = spvasm::assemble(&kernel.text()).unwrap();
         let compiled = Module::from_spirv(&words).unwrap().kernel("main", &Default::default()).unwrap();
-        let mut engine = Engine::new(Backend::Interpreter, Memory::default());
+        let mut engine = Engine::new(Backend::Interpreter, DeviceMemory::default());
         let ready = engine.prepare(&kernel, (&words, &compiled), (Profile::Spec, false)).unwrap();
         let mut launch = kernel.launch(&program(&kernel), RACY);
         let steps = launch.program.steps.iter_mut().find(|steps| !steps.is_empty()).unwrap();

@@ -25,15 +25,15 @@ const BYTES: u64 = SUMS + APART;
 
 /// The memory that all engines use, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Memory(GuestSlice);
+pub(super) struct DeviceMemory(GuestSlice);
 
-impl Default for Memory {
+impl Default for DeviceMemory {
     fn default() -> Self {
         Self(GuestSlice::leak(BYTES as usize))
     }
 }
 
-impl Memory {
+impl DeviceMemory {
     pub(super) fn room(self) -> Room {
         Room { start: self.0.address() as u64, end: SUMS }
     }
@@ -79,7 +79,7 @@ fn start(kernel: &RandomKernel, binding: u32) -> u64 {
 /// An engine.
 pub(super) struct Engine {
     pub(super) backend: Backend,
-    memory: Memory,
+    memory: DeviceMemory,
     /// For the profiles `spec` and `common`, without repairs and with them.
     checkers: [[KernelChecker; 2]; 2],
     /// Its memory is kept.
@@ -112,7 +112,7 @@ pub(super) struct Reported {
 }
 
 impl Engine {
-    pub(super) fn new(backend: Backend, memory: Memory) -> Self {
+    pub(super) fn new(backend: Backend, memory: DeviceMemory) -> Self {
         let addresses = memory.0.address() as u64..memory.0.address() as u64 + BYTES;
         let checkers = [Profile::Spec, Profile::Common].map(|profile| {
             [false, true].map(|repairs| {

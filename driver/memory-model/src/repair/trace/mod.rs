@@ -190,8 +190,8 @@ impl Search<'_> {
             let mut best: Option<Edits> = None;
             for base in bases {
                 let base: Edits = base.into_iter().collect();
-                let most = best.as_ref().map_or(effort.edits, |best| best.len() - 1);
-                let smaller = self.smallest(&base, &additions, most);
+                let max_edits = best.as_ref().map_or(effort.edits, |best| best.len() - 1);
+                let smaller = self.smallest(&base, &additions, max_edits);
                 best = smaller.or(best);
             }
             found.smallest = self.left > 0;
@@ -207,9 +207,9 @@ impl Search<'_> {
     }
 
     /// The smallest repair of `base` and at least one of `additions`, with at most `most` edits.
-    fn smallest(&mut self, base: &Edits, additions: &[TraceEdit], most: usize) -> Option<Edits> {
+    fn smallest(&mut self, base: &Edits, additions: &[TraceEdit], max_edits: usize) -> Option<Edits> {
         let all: Edits = base.iter().chain(additions).copied().collect();
-        if base.len() >= most || !self.decide(&all).removed {
+        if base.len() >= max_edits || !self.decide(&all).removed {
             return None;
         }
         // What no repair can do without.
@@ -227,7 +227,7 @@ impl Search<'_> {
                 return None;
             }
         }
-        let room = most.checked_sub(needed.len())?;
+        let room = max_edits.checked_sub(needed.len())?;
         (0..=room).find_map(|more| self.extend(&mut needed.clone(), &optional, more))
     }
 

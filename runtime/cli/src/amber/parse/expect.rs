@@ -104,14 +104,14 @@ impl Parser<'_> {
     }
 
     /// One or more tolerances, up to a word that is not a number. `5%` and `5 %` are percentages.
-    fn tolerances(&mut self, most: usize) -> Result<Vec<Tolerance>, Stop> {
+    fn tolerances(&mut self, max: usize) -> Result<Vec<Tolerance>, Stop> {
         let mut tolerances = Vec::new();
         while let Some(word) = self.cursor.peek() {
             let digits = word.text.strip_suffix('%');
             let Some(value) = Number::parse(digits.unwrap_or(word.text)) else { break };
             self.cursor.word();
-            if tolerances.len() == most {
-                return Err(word.fail(format!("more than {most} tolerances")));
+            if tolerances.len() == max {
+                return Err(word.fail(format!("more than {max} tolerances")));
             }
             let percent = digits.is_some() || self.cursor.take("%");
             tolerances.push(Tolerance { value: value.real(), percent });

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use spelter_memory_model::program::{
-    Binary, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Register,
+    Binary, BranchCondition, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Register,
 };
 
 use super::memory::Descriptor;
@@ -70,7 +70,7 @@ impl Code {
     }
 
     /// A branch whose target is set later; returns its index.
-    pub(super) fn branch(&mut self, condition: Option<(Comparison, Operand, Operand)>) -> usize {
+    pub(super) fn branch(&mut self, condition: Option<BranchCondition>) -> usize {
         self.push(InstructionKind::Branch { condition, target: usize::MAX });
         self.instructions.len() - 1
     }
@@ -103,7 +103,7 @@ impl Code {
             Val::Number(bits) => Ok(Operand::Constant((bits & 0xffff_ffff) as i64)),
             Val::Cell(register) => Ok(Operand::Register(register.clone())),
             Val::Compare(comparison, a, b) => {
-                let condition = (*comparison, a.clone(), b.clone());
+                let condition = BranchCondition { comparison: *comparison, left: a.clone(), right: b.clone() };
                 Ok(self.choose(condition, Operand::Constant(1), Operand::Constant(0)))
             }
             Val::Buffer(_) => Err("a buffer that depends on a value that it loads".into()),
@@ -112,12 +112,7 @@ impl Code {
     }
 
     /// One of two operands.
-    pub(super) fn choose(
-        &mut self,
-        condition: (Comparison, Operand, Operand),
-        then: Operand,
-        other: Operand,
-    ) -> Operand {
+    pub(super) fn choose(&mut self, condition: BranchCondition, then: Operand, other: Operand) -> Operand {
         let destination = self.temporary();
         self.set(destination.clone(), Expression::Operand(then));
         let skip = self.branch(Some(condition));

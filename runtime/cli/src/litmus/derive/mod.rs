@@ -34,7 +34,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::names;
 use crate::shader::{self, Shader};
-use crate::slot::Bind;
+use crate::structured::Bind;
 use crate::value::Value;
 
 use invocation::{BuiltIns, Shared};
@@ -183,7 +183,7 @@ fn threads(kernel: &Kernel, launch: &Launch, subgroup_size: u32) -> Result<Progr
     let memory = Memory::new(kernel, launch).map_err(|why| Refusal { line: 0, why })?;
     let mut shared = Shared::new(kernel, launch, memory);
     let (mut threads, mut sources) = (Vec::new(), Vec::new());
-    let (mut number, mut events, most) = (0, 0, Limits::default().events);
+    let (mut number, mut events, max_events) = (0, 0, Limits::default().events);
     for workgroup in points(launch.groups) {
         for local in points(size) {
             let builtins = BuiltIns { groups: launch.groups, workgroup, size, local, subgroup_size };
@@ -196,10 +196,10 @@ fn threads(kernel: &Kernel, launch: &Launch, subgroup_size: u32) -> Result<Progr
             let code = Walk::new(&mut shared, builtins).run()?;
             number += 1;
             events += least_events(&code.instructions);
-            if events > most {
+            if events > max_events {
                 let why = format!(
                     "the first {number} of {invocations} invocations have {events} accesses and barriers, and an \
-                     execution has at most {most}: use fewer workgroups or a smaller workgroup size"
+                     execution has at most {max_events}: use fewer workgroups or a smaller workgroup size"
                 );
                 return Err(Refusal { line: 0, why });
             }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use spelter_memory_model::program::{Binary, Comparison, Operand};
+use spelter_memory_model::program::{Binary, BranchCondition, Comparison, Operand};
 use spelter_shaders::ir::Op;
 
 use super::code::{Code, Val, negated, of_operand};
@@ -69,8 +69,8 @@ fn symbolic(code: &mut Code, op: Op, args: &[Val]) -> Result<Val, Rc<str>> {
             let product = code.plain(Binary::Mul, quotient, divisor);
             code.plain(Binary::Sub, a, product)
         }
-        Op::UMin => code.choose((Comparison::Less, a.clone(), b.clone()), a, b),
-        Op::UMax => code.choose((Comparison::Greater, a.clone(), b.clone()), a, b),
+        Op::UMin => extreme(code, Comparison::Less, a, b),
+        Op::UMax => extreme(code, Comparison::Greater, a, b),
         Op::BoolToInt => a,
         Op::IEq => return compare(Comparison::Equal, a, b),
         Op::INe | Op::LXor => return compare(Comparison::NotEqual, a, b),
@@ -90,9 +90,14 @@ fn symbolic(code: &mut Code, op: Op, args: &[Val]) -> Result<Val, Rc<str>> {
     Ok(of_operand(result))
 }
 
+/// The first of two operands if it compares so with the second, else the second: a minimum or maximum.
+fn extreme(code: &mut Code, comparison: Comparison, left: Operand, right: Operand) -> Operand {
+    code.choose(BranchCondition { comparison, left: left.clone(), right: right.clone() }, left, right)
+}
+
 /// `select`: one of two values.
 pub(super) fn select(code: &mut Code, condition: &Val, then: &Val, other: &Val) -> Val {
-    let (comparison, a, b) = match condition {
+    let (comparison, left, right) = match condition {
         Val::Number(bits) => return if *bits != 0 { then.clone() } else { other.clone() },
         Val::Compare(comparison, a, b) => (*comparison, a.clone(), b.clone()),
         Val::Cell(register) => (Comparison::NotEqual, Operand::Register(register.clone()), zero()),
@@ -100,7 +105,7 @@ pub(super) fn select(code: &mut Code, condition: &Val, then: &Val, other: &Val) 
         Val::Buffer(_) => return Val::Unknown("a buffer as a condition".into()),
     };
     match (code.operand(then), code.operand(other)) {
-        (Ok(then), Ok(other)) => of_operand(code.choose((comparison, a, b), then, other)),
+        (Ok(then), Ok(other)) => of_operand(code.choose(BranchCondition { comparison, left, right }, then, other)),
         (Err(reason), _) | (_, Err(reason)) => Val::Unknown(reason),
     }
 }

@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spelter_memory_model::program::{Comparison, Instruction, InstructionKind, Operand, Place as Line, Register};
+use spelter_memory_model::program::{
+    BranchCondition, Comparison, Instruction, InstructionKind, Operand, Place as Line, Register,
+};
 use spelter_shaders::ir::{Block, BlockCall, Inst, InstData, Kernel, Value, Variable};
 
 use super::Refusal;
@@ -95,6 +97,7 @@ impl<'a, 'k> Walk<'a, 'k> {
     /// Follows one path to its end.
     fn path(&mut self, mut block: Block, mut state: State) -> Result<(), Refusal> {
         loop {
+            // A loop closes only where its state repeats, as while it waits for a flag; otherwise it is unrolled.
             if self.shared.flow.headers.contains(&block) && self.continues_before(block, &state) {
                 return Ok(());
             }
@@ -120,6 +123,7 @@ impl<'a, 'k> Walk<'a, 'k> {
                 }
             }
             let Some(to) = next else {
+                // The code of the pending paths follows, and this one must not run into it.
                 if !self.pending.is_empty() {
                     let end = self.code.branch(None);
                     self.ends.push(end);
@@ -156,12 +160,15 @@ impl<'a, 'k> Walk<'a, 'k> {
     }
 
     /// The condition of a branch on a value; a number has none.
-    fn condition(&mut self, value: &Val) -> Result<Option<(Comparison, Operand, Operand)>, Refusal> {
+    fn condition(&mut self, value: &Val) -> Result<Option<BranchCondition>, Refusal> {
         match value {
             Val::Number(_) => Ok(None),
-            Val::Compare(comparison, a, b) => Ok(Some((*comparison, a.clone(), b.clone()))),
+            Val::Compare(comparison, a, b) => {
+                Ok(Some(BranchCondition { comparison: *comparison, left: a.clone(), right: b.clone() }))
+            }
             Val::Cell(register) => {
-                Ok(Some((Comparison::NotEqual, Operand::Register(register.clone()), Operand::Constant(0))))
+                let left = Operand::Register(register.clone());
+                Ok(Some(BranchCondition { comparison: Comparison::NotEqual, left, right: Operand::Constant(0) }))
             }
             Val::Unknown(reason) => Err(self.refuse(format!("a branch depends on {reason}"))),
             Val::Buffer(_) => Err(self.refuse("a branch depends on a buffer")),
@@ -197,14 +204,14 @@ impl<'a, 'k> Walk<'a, 'k> {
         let operand =
             self.code.operand(&value).map_err(|reason| self.refuse(format!("a switch depends on {reason}")))?;
         for (literal, to) in cases {
-            let literal = Operand::Constant(i64::from(*literal));
-            self.fork(state, (Comparison::Equal, operand.clone(), literal), to);
+            let right = Operand::Constant(i64::from(*literal));
+            self.fork(state, BranchCondition { comparison: Comparison::Equal, left: operand.clone(), right }, to);
         }
         Ok(default)
     }
 
     /// A branch to a path that is derived later.
-    fn fork(&mut self, state: &State, condition: (Comparison, Operand, Operand), to: &BlockCall) {
+    fn fork(&mut self, state: &State, condition: BranchCondition, to: &BlockCall) {
         let branch = self.code.branch(Some(condition));
         self.pending.push(Pending { branch, state: state.clone(), to: to.clone() });
         self.shared.branches_on_loads = true;

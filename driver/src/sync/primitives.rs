@@ -1,6 +1,6 @@
-//! The primitives of every protocol in this folder: the real ones, or loom's under `cfg(loom)`.
+//! The primitives of every protocol of `exec/` and of this folder: the real ones, or loom's under `cfg(loom)`.
 //!
-//! `exec/` and `sync/` take all locks and atomics from here, so that loom explores the code that runs. (One exception:
+//! Both take all locks and atomics from here, so that loom explores the code that runs. (One exception:
 //! the stop flag, which kernels read as a `std` atomic. The loss sets it before it takes the lock under which a sleeper
 //! tests it.)
 

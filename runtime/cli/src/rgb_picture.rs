@@ -1,4 +1,4 @@
-//! RGB pictures, saved as PNG.
+//! RGB pictures, saved as PNG: those of the gallery, and charts.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -7,13 +7,13 @@ use std::path::Path;
 use crate::failure::Failure;
 
 /// A picture, row by row from the top, three bytes for each pixel.
-pub(crate) struct Picture {
+pub(crate) struct RgbPicture {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Picture {
+impl RgbPicture {
     /// Writes the picture as a PNG file.
     pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
         let file = File::create(path).map_err(|error| Failure::file(path, error))?;

@@ -4,16 +4,16 @@
 //! to find that out: a thread that does not exist may have held it.
 //!
 //! A thread that waits for something that no batch in line brings about would not be woken on a lost device, so it is
-//! registered here. See README.md, "loss and sleeper".
+//! registered here. See `exec/README.md`, "loss and sleeper".
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use spelter_locks::ProcessId;
 
-use super::sync::{Mutex, Ordering};
+use super::primitives::{Mutex, Ordering};
+use super::wake::{Wake, Watchers};
 use crate::error::DeviceError;
-use crate::sync::{Wake, Watchers};
 
 /// The reason of a loss in a forked process.
 const FORKED: &str = "this process was forked from the one that made the device: the device's threads are not here. \
@@ -70,7 +70,7 @@ impl Loss {
 
     /// Appends to the reason what the first caller knows. Its batch settles afterwards, so that waiters see the
     /// addition.
-    pub(super) fn explain(&self, more: &str) {
+    pub(crate) fn explain(&self, more: &str) {
         let mut inner = self.inner.lock();
         if more.is_empty() || std::mem::replace(&mut inner.explained, true) {
             return;
@@ -100,7 +100,7 @@ impl Loss {
     }
 
     /// The flag that kernels poll.
-    pub(super) fn stop(&self) -> &AtomicU32 {
+    pub(crate) fn stop(&self) -> &AtomicU32 {
         &self.stop
     }
 

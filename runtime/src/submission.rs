@@ -7,7 +7,6 @@ use spelter_driver::{Fence, FenceTask, Queue, Semaphore, SubmissionId};
 
 use crate::error::Error;
 use crate::holds::{HeldBatches, OpenedBy};
-use crate::replace;
 use crate::serial;
 
 /// The clock of a context whose batches go through a queue.
@@ -16,9 +15,6 @@ pub(crate) type Clock = serial::Clock<Submission>;
 pub(crate) type TimelinePoint = serial::TimelinePoint<Submission>;
 /// A batch of another context that must come first.
 pub(crate) type First = serial::First<Submission>;
-
-/// The reason why a command was not recorded.
-pub(crate) type Refusal = replace::Refusal<Submission>;
 
 /// The queue of a context.
 #[derive(Debug)]
@@ -43,17 +39,17 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    pub(super) fn new(queue: &Queue, queue_index: usize, serial: u64, fence: Option<Fence>) -> Self {
+    pub(crate) fn new(queue: &Queue, queue_index: usize, serial: u64, fence: Option<Fence>) -> Self {
         Self { queue: queue.clone(), queue_index, serial, fence, holds: Vec::new() }
     }
 
     /// The same, kept back by holds.
-    pub(super) fn held_by(self, holds: Vec<Arc<HeldBatches>>) -> Self {
+    pub(crate) fn held_by(self, holds: Vec<Arc<HeldBatches>>) -> Self {
         Self { holds, ..self }
     }
 
     /// The holds that keep it back.
-    pub(super) fn holds(&self) -> &[Arc<HeldBatches>] {
+    pub(crate) fn holds(&self) -> &[Arc<HeldBatches>] {
         &self.holds
     }
 
@@ -63,7 +59,7 @@ impl Submission {
     }
 
     /// The driver's id.
-    pub(super) fn id(&self) -> SubmissionId {
+    pub(crate) fn id(&self) -> SubmissionId {
         SubmissionId { queue: self.queue_index, serial: self.serial }
     }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use ash::vk;
 
-use super::Queries;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::host_memory::{self, OutOfHostMemory};
+use crate::query::{Queries, now};
 
 /// How often a host that waits for a query checks whether the device is lost.
 const CHECK_PERIOD: Duration = Duration::from_millis(20);
@@ -29,7 +29,7 @@ struct QueryPoolInner {
 impl Device {
     /// The value of a timestamp taken now: nanoseconds of the system's monotonic clock.
     pub fn timestamp(&self) -> u64 {
-        super::now()
+        now()
     }
 
     /// `vkCreateQueryPool`: a pool of `count` timestamps.

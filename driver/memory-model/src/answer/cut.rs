@@ -10,7 +10,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::answer::Options;
+use super::Options;
 use crate::event::{Event, Trace};
 use crate::program::{Program, TooLarge, combinations, cuts, feeds_itself};
 use crate::relations::{Frame, conflicts};

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::scalar::Scalar;
-use crate::slot::Push;
+use crate::structured::Push;
 
 /// Values of one sweep, at most.
 const MAX_VALUES: usize = 256;
@@ -119,7 +119,7 @@ impl FromStr for PushPart {
 }
 
 /// The push constants of a point with these invocations in each direction.
-pub(super) fn push_bytes(parts: &[PushPart], invocations: [u64; 3]) -> Result<Vec<u8>, String> {
+pub(crate) fn push_bytes(parts: &[PushPart], invocations: [u64; 3]) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for part in parts {
         let (scalar, number) = match part {

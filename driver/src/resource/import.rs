@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use spelter_shaders::guest::GuestSlice;
 
-use super::heap::{Allocation, Owner};
+use super::DeviceMemory;
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::resource::DeviceMemory;
+use crate::memory::{Allocation, Owner};
 
 impl Device {
     /// Alignment of imported memory's start and end (`minImportedHostPointerAlignment`), in bytes.
