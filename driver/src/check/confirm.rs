@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use spelter_shaders::check::observer::Invocation;
+use spelter_shaders::check::{self, Agents};
 use spelter_shaders::ir::Site;
 
 use super::barrier_order::WordOrder;
@@ -26,6 +27,10 @@ const MAX_FOR_REPAIR: usize = EFFORT / 4;
 
 /// The part of what is left for a candidate that the slice for a repair may take.
 const EFFORT_OF_REPAIR: usize = 4;
+
+/// The part of the effort for a candidate that is for the pairs of the suspicion alone, and how many are decided.
+const EFFORT_OF_SUSPICION: usize = 8;
+const MAX_PAIRS_OF_SUSPICION: usize = 64;
 
 /// What the detector suspects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,8 +163,8 @@ pub(super) struct Pairs<'a> {
     decided: usize,
     /// The first pair that could not be decided, and why.
     open: Option<(Undecided, Option<(usize, usize)>)>,
-    /// The instruction of the later access of the pairs that come first.
-    preferred: Option<Site>,
+    /// The suspicion: the pairs whose later access is by its instruction come first.
+    suspected: Option<&'a check::Candidate>,
 }
 
 /// Two accesses that race, by their places among those of the word.
@@ -184,7 +189,7 @@ impl<'a> Pairs<'a> {
             conflicting: false,
             decided: 0,
             open: None,
-            preferred: None,
+            suspected: None,
         }
     }
 
@@ -205,15 +210,54 @@ impl<'a> Pairs<'a> {
         self.order.as_ref().is_some_and(|order| order.orders(first, second)) || self.links.orders(first, second)
     }
 
-    /// Those with a later access by this instruction come first.
-    pub(super) fn preferring(self, site: Site) -> Self {
-        Self { preferred: Some(site), ..self }
+    /// Those with a later access by the instruction of this suspicion come first, and its own pairs have some effort
+    /// for themselves.
+    pub(super) fn suspecting(self, suspected: &'a check::Candidate) -> Self {
+        Self { suspected: Some(suspected), ..self }
     }
 
     /// The first pair that races.
     pub(super) fn first_race(&mut self) -> Option<RacingPair> {
+        let Some(suspected) = self.suspected else { return self.first_of_all() };
+        let own = self.effort / EFFORT_OF_SUSPICION;
+        self.effort -= own;
+        let race = self.first_of_all();
+        self.effort += own;
+        if race.is_some() || self.open.is_none() { race } else { self.first_of(suspected) }
+    }
+
+    /// The first race of those two accesses that a suspicion is about, as far as it says which they are: of each later
+    /// one the nearest earlier ones.
+    fn first_of(&mut self, suspected: &check::Candidate) -> Option<RacingPair> {
+        let mut decided = 0;
+        for second in 0..self.accesses.len() {
+            let later = &self.described[second];
+            if (later.site, later.by) != (suspected.second.site, suspected.second.invocation) {
+                continue;
+            }
+            let [others, near] = self.before(second);
+            for first in others.chain(near).rev() {
+                let pair = (first, second);
+                let is_of = is_of(&self.described[first].by, suspected.first.agents, self.log.subgroup_size());
+                if !is_of || !self.conflicts(pair) || self.are_ordered(pair) {
+                    continue;
+                }
+                decided += 1;
+                if decided > MAX_PAIRS_OF_SUSPICION {
+                    return None;
+                }
+                if let Ok(Some(slice)) = self.decide(pair) {
+                    return Some(RacingPair { places: pair, slice });
+                }
+            }
+        }
+        None
+    }
+
+    fn first_of_all(&mut self) -> Option<RacingPair> {
         let mut looks = 0usize;
-        let is_preferred = |pairs: &Self, second: usize| Some(pairs.described[second].site) == pairs.preferred;
+        let preferred = self.suspected.map(|suspected| suspected.second.site);
+        let is_preferred = |pairs: &Self, second: usize| Some(pairs.described[second].site) == preferred;
         for pass in [true, false] {
             for second in 0..self.accesses.len() {
                 if is_preferred(self, second) != pass || !self.candidate.second.matches(&self.described[second]) {
@@ -360,6 +404,18 @@ impl Room {
 
     pub(super) fn decide(&mut self) -> bool {
         self.decisions.checked_sub(1).inspect(|left| self.decisions = *left).is_some()
+    }
+}
+
+/// Whether an invocation is one of those that the detector knows to have made an access.
+fn is_of(by: &Invocation, agents: Agents, subgroup_size: u32) -> bool {
+    match agents {
+        Agents::Invocation { invocation, .. } => *by == invocation,
+        Agents::Subgroup { workgroup, subgroup, .. } => {
+            (by.workgroup, by.local / subgroup_size) == (workgroup, subgroup)
+        }
+        Agents::Workgroup { workgroup, .. } => by.workgroup == workgroup,
+        Agents::Several { .. } => true,
     }
 }
 

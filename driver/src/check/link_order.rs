@@ -3,9 +3,9 @@
 //!
 //! A release and an acquire that synchronize, both with the class of the memory, one of which makes available and the
 //! other one visible, are a *full link*. Through a chain of full links non-private accesses through one reference are
-//! location-ordered (`docs/checked-mode-internals.md`, "Records"). So of each invocation it is enough to know, from each
-//! acquire on, up to where the events of the others are linked before it: a vector clock. What is left out here only
-//! leaves more to the axioms.
+//! location-ordered (`docs/checked-mode-internals.md`, "Records"). So of each invocation it is enough to know, from
+//! each acquire on, up to where the events of the others are linked before it: a vector clock. What is left out here
+//! only leaves more to the axioms.
 
 use foldhash::HashMap;
 use spelter_memory_model::event::{Action, Class, Classes, Operation, Scope};

@@ -198,6 +198,11 @@ impl Log {
         self.entries.is_empty()
     }
 
+    /// Invocations of a subgroup.
+    pub(super) fn subgroup_size(&self) -> u32 {
+        self.dispatches.last().map_or(1, |dispatch| dispatch.subgroup_size).max(1)
+    }
+
     /// The accesses of a candidate word, in order, each with the number of its event.
     pub fn accesses(&self, word: Word) -> impl Iterator<Item = (usize, Accessed)> {
         let accesses = self.words.get(&word).into_iter().flatten();

@@ -386,6 +386,46 @@ fn one_access_without_a_lock_is_found_among_thousands_with_it() {
     }
 }
 
+/// Workgroups read a word and count themselves by atomics whose releases make nothing available: that is enough for
+/// reads, but no order that holds for writes. The last two wait for all and write the word, unordered with each other.
+const READERS: &str = "#version 450
+#extension GL_KHR_memory_scope_semantics : require
+#pragma use_vulkan_memory_model
+layout(local_size_x = 1) in;
+layout(binding = 0) buffer Count { uint count; };
+layout(binding = 1) buffer Data { nonprivate uint data[]; };
+#define BUFFER gl_ScopeQueueFamily, gl_StorageSemanticsBuffer
+void main() {
+  uint readers = gl_NumWorkGroups.x - 2u;
+  if (gl_WorkGroupID.x < readers) {
+    uint sum = 0u;
+    for (int i = 0; i < 16; i++) sum += data[0];
+    data[1u + gl_WorkGroupID.x] = sum;
+    atomicAdd(count, 1u, BUFFER, gl_SemanticsRelease);
+  } else {
+    while (atomicLoad(count, BUFFER, gl_SemanticsAcquire) < readers) {}
+    data[0] = 1u;
+  }
+}
+";
+
+#[test]
+fn the_race_that_is_suspected_is_decided_whatever_else_accesses_the_word() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::with("check-readers", "readers.comp", READERS);
+    for groups in [10, 500] {
+        let line = format!("run readers.comp --bind 0.0=zeros:4 --bind 0.1=zeros:4K --groups {groups} --check=spec");
+        let ended = folder.spelter(&format!("{line} --json"));
+        let found: Json = serde_json::from_str(&ended.stdout).unwrap();
+        let findings = found["findings"].as_array().unwrap();
+        let errors = findings.iter().filter(|finding| finding["severity"] == "error");
+        let lines: Vec<_> = errors.map(|error| [&error["first"]["line"], &error["second"]["line"]]).collect();
+        assert_eq!(lines, [[17, 17]], "{groups} {}", found["checked"]);
+    }
+}
+
 /// Lines of atomics that acquire and release a few words, and of accesses to others, as numbers of a generator say.
 fn synchronized_lines(count: u32) -> String {
     let mut state = 7u32;
