@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use spelter_shaders::check::observer::Invocation;
+use spelter_shaders::check::{self, Agents};
 use spelter_shaders::ir::Site;
 
 use super::barrier_order::WordOrder;
+use super::link_order::WordLinks;
 use super::log::{Accessed, Index, Log, Word};
-use super::slice::{EFFORT, Purpose, Slice, Undecided, decide_long, for_repair, ordered_by_a_path, slice_of};
+use super::slice::{EFFORT, OnePath, Purpose, Slice, Undecided, by_a_path, decide_long, for_repair, slice_of};
 
 /// The most pairs of accesses that are decided for a candidate.
 const MAX_PAIRS: usize = 4096;
@@ -20,8 +22,15 @@ const LOOKS_OF_EFFORT: usize = 4;
 /// The most effort for all candidates of a dispatch, in nodes of paths.
 const MAX_EFFORT: usize = 4 * EFFORT;
 
+/// The most for all slices for repairs of a dispatch: races that come later are explained by what decides.
+const MAX_FOR_REPAIR: usize = EFFORT / 4;
+
 /// The part of what is left for a candidate that the slice for a repair may take.
 const EFFORT_OF_REPAIR: usize = 4;
+
+/// The part of the effort for a candidate that is for the pairs of the suspicion alone, and how many are decided.
+const EFFORT_OF_SUSPICION: usize = 8;
+const MAX_PAIRS_OF_SUSPICION: usize = 64;
 
 /// What the detector suspects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,16 +153,18 @@ pub(super) struct Pairs<'a> {
     /// The accesses of the word, in order.
     pub(super) accesses: &'a [Index],
     pub(super) described: Vec<Accessed>,
-    /// What barriers order of them.
+    /// What barriers order of them, and what all releases and acquires do.
     order: Option<WordOrder<'a>>,
+    links: WordLinks<'a>,
     effort: usize,
+    for_repair: usize,
     /// Whether any pair conflicts, and those that were decided with a slice.
     conflicting: bool,
     decided: usize,
     /// The first pair that could not be decided, and why.
     open: Option<(Undecided, Option<(usize, usize)>)>,
-    /// The instruction of the later access of the pairs that come first.
-    preferred: Option<Site>,
+    /// The suspicion: the pairs whose later access is by its instruction come first.
+    suspected: Option<&'a check::Candidate>,
 }
 
 /// Two accesses that race, by their places among those of the word.
@@ -172,17 +183,20 @@ impl<'a> Pairs<'a> {
             accesses,
             described: accesses.iter().map(|&index| log.accessed(index)).collect(),
             order: WordOrder::new(log, accesses),
+            links: WordLinks::new(log, accesses),
             effort: room.take_effort(),
+            for_repair: std::mem::take(&mut room.for_repair),
             conflicting: false,
             decided: 0,
             open: None,
-            preferred: None,
+            suspected: None,
         }
     }
 
     /// Gives back the effort that is left.
     pub(super) fn give_back(&mut self, room: &mut Room) {
         room.effort += std::mem::take(&mut self.effort);
+        room.for_repair += std::mem::take(&mut self.for_repair);
     }
 
     /// The places before one of which the accesses may race with it: barriers order those in between.
@@ -191,24 +205,59 @@ impl<'a> Pairs<'a> {
         [0..ordered.start, ordered.end..second]
     }
 
-    /// Whether a barrier orders two accesses, or one invocation makes both alike, which its program orders.
+    /// Whether releases and acquires order two accesses, or one invocation makes both alike, which its program orders.
     pub(super) fn are_ordered(&self, (first, second): (usize, usize)) -> bool {
-        self.order.as_ref().is_some_and(|order| order.orders(first, second)) || {
-            let [a, b] = [first, second].map(|at| self.accesses[at]);
-            let how = |index: Index| self.log.operation(index).access().map(|a| (a.reference, a.non_private, a.class));
-            self.log.entry(a).thread == self.log.entry(b).thread && how(a) == how(b)
-        }
+        self.order.as_ref().is_some_and(|order| order.orders(first, second)) || self.links.orders(first, second)
     }
 
-    /// Those with a later access by this instruction come first.
-    pub(super) fn preferring(self, site: Site) -> Self {
-        Self { preferred: Some(site), ..self }
+    /// Those with a later access by the instruction of this suspicion come first, and its own pairs have some effort
+    /// for themselves.
+    pub(super) fn suspecting(self, suspected: &'a check::Candidate) -> Self {
+        Self { suspected: Some(suspected), ..self }
     }
 
     /// The first pair that races.
     pub(super) fn first_race(&mut self) -> Option<RacingPair> {
+        let Some(suspected) = self.suspected else { return self.first_of_all() };
+        let own = self.effort / EFFORT_OF_SUSPICION;
+        self.effort -= own;
+        let race = self.first_of_all();
+        self.effort += own;
+        if race.is_some() || self.open.is_none() { race } else { self.first_of(suspected) }
+    }
+
+    /// The first race of those two accesses that a suspicion is about, as far as it says which they are: of each later
+    /// one the nearest earlier ones.
+    fn first_of(&mut self, suspected: &check::Candidate) -> Option<RacingPair> {
+        let mut decided = 0;
+        for second in 0..self.accesses.len() {
+            let later = &self.described[second];
+            if (later.site, later.by) != (suspected.second.site, suspected.second.invocation) {
+                continue;
+            }
+            let [others, near] = self.before(second);
+            for first in others.chain(near).rev() {
+                let pair = (first, second);
+                let is_of = is_of(&self.described[first].by, suspected.first.agents, self.log.subgroup_size());
+                if !is_of || !self.conflicts(pair) || self.are_ordered(pair) {
+                    continue;
+                }
+                decided += 1;
+                if decided > MAX_PAIRS_OF_SUSPICION {
+                    return None;
+                }
+                if let Ok(Some(slice)) = self.decide(pair) {
+                    return Some(RacingPair { places: pair, slice });
+                }
+            }
+        }
+        None
+    }
+
+    fn first_of_all(&mut self) -> Option<RacingPair> {
         let mut looks = 0usize;
-        let is_preferred = |pairs: &Self, second: usize| Some(pairs.described[second].site) == pairs.preferred;
+        let preferred = self.suspected.map(|suspected| suspected.second.site);
+        let is_preferred = |pairs: &Self, second: usize| Some(pairs.described[second].site) == preferred;
         for pass in [true, false] {
             for second in 0..self.accesses.len() {
                 if is_preferred(self, second) != pass || !self.candidate.second.matches(&self.described[second]) {
@@ -286,10 +335,11 @@ impl<'a> Pairs<'a> {
         let (first, second) = race.places;
         let pair = (self.accesses[first], self.accesses[second]);
         // More events for the explanation, if there is room for them; they change no verdict.
-        let all = self.effort;
-        let mut effort = all / EFFORT_OF_REPAIR;
+        let most = (self.effort / EFFORT_OF_REPAIR).min(self.for_repair);
+        let mut effort = most;
         let slice = for_repair(self.log, pair, &mut effort).filter(Slice::is_race).unwrap_or(race.slice);
-        self.effort = all - (all / EFFORT_OF_REPAIR - effort);
+        self.effort -= most - effort;
+        self.for_repair -= most - effort;
         let updates = [first, second].map(|at| update_at(self.log, self.accesses, at));
         let updates = updates[0].zip(updates[1]).map(|(first, second)| [first, second]);
         Confirmed { first: self.described[first], second: self.described[second], slice, updates }
@@ -301,6 +351,8 @@ impl<'a> Pairs<'a> {
 pub(super) struct Room {
     /// Nodes of paths.
     effort: usize,
+    /// Those of them that slices for repairs may take.
+    for_repair: usize,
     /// Pairs of accesses that the search for further races looks at.
     looks: usize,
     /// Pairs that it decides.
@@ -309,11 +361,22 @@ pub(super) struct Room {
 
 impl Default for Room {
     fn default() -> Self {
-        Self { effort: MAX_EFFORT, looks: MAX_LOOKS, decisions: 4 * MAX_PAIRS }
+        Self { effort: MAX_EFFORT, for_repair: MAX_FOR_REPAIR, looks: MAX_LOOKS, decisions: 4 * MAX_PAIRS }
     }
 }
 
 impl Room {
+    /// For trials of repairs that may do so much work.
+    pub(super) fn within(work: u64) -> Self {
+        let all = Self::default();
+        Self { effort: all.effort.min(usize::try_from(work).unwrap_or(usize::MAX)), ..all }
+    }
+
+    /// How much of the work was done.
+    pub(super) fn spent(&self, work: u64) -> u64 {
+        (Self::within(work).effort - self.effort) as u64
+    }
+
     /// The effort for a candidate: a part of what is left, so that there is some for the last one.
     fn take_effort(&mut self) -> usize {
         let effort = EFFORT.min(self.effort / 4);
@@ -323,7 +386,7 @@ impl Room {
 
     /// A part of what is left for the search for further races.
     pub(super) fn at_most(&self, looks: usize, decisions: usize) -> Self {
-        Self { effort: 0, looks: self.looks.min(looks), decisions: self.decisions.min(decisions) }
+        Self { effort: 0, for_repair: 0, looks: self.looks.min(looks), decisions: self.decisions.min(decisions) }
     }
 
     /// Takes what the search did not leave of that part.
@@ -342,6 +405,18 @@ impl Room {
 
     pub(super) fn decide(&mut self) -> bool {
         self.decisions.checked_sub(1).inspect(|left| self.decisions = *left).is_some()
+    }
+}
+
+/// Whether an invocation is one of those that the detector knows to have made an access.
+fn is_of(by: &Invocation, agents: Agents, subgroup_size: u32) -> bool {
+    match agents {
+        Agents::Invocation { invocation, .. } => *by == invocation,
+        Agents::Subgroup { workgroup, subgroup, .. } => {
+            (by.workgroup, by.local / subgroup_size) == (workgroup, subgroup)
+        }
+        Agents::Workgroup { workgroup, .. } => by.workgroup == workgroup,
+        Agents::Several { .. } => true,
     }
 }
 
@@ -371,8 +446,11 @@ fn decide(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<Option<
 fn decide_by_axioms(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<Option<Slice>, Undecided> {
     match slice_of(log, pair, Purpose::Verdict, effort) {
         Ok(slice) => Ok(slice.is_race().then_some(slice)),
-        Err(Undecided::TooLarge) if ordered_by_a_path(log, pair, effort) => Ok(None),
-        Err(Undecided::TooLarge) => decide_long(log, pair, effort),
+        Err(Undecided::TooLarge) => match by_a_path(log, pair, effort)? {
+            OnePath::None(slice) => Ok(slice.is_race().then_some(slice)),
+            OnePath::Orders => Ok(None),
+            OnePath::Open => decide_long(log, pair, effort),
+        },
         Err(reason) => Err(reason),
     }
 }

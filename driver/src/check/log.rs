@@ -10,6 +10,7 @@ use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::ir::{Site, SiteAction, SiteData};
 
 use super::barrier_order::BarrierOrder;
+use super::link_order::LinkOrder;
 use super::operation::{operation, scope};
 
 /// A word of memory, of four bytes.
@@ -182,6 +183,8 @@ pub struct Log {
     pub(super) linked: [OnceLock<Classes>; 4],
     /// By class of memory, once they are known.
     pub(super) barriers: [OnceLock<BarrierOrder>; 4],
+    /// The same for releases and acquires: as the model has them, and as the profile takes them.
+    pub(super) links: [[OnceLock<Option<LinkOrder>>; 2]; 4],
 }
 
 impl Log {
@@ -193,6 +196,11 @@ impl Log {
     /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Invocations of a subgroup.
+    pub(super) fn subgroup_size(&self) -> u32 {
+        self.dispatches.last().map_or(1, |dispatch| dispatch.subgroup_size).max(1)
     }
 
     /// The accesses of a candidate word, in order, each with the number of its event.
@@ -335,6 +343,22 @@ impl Log {
     /// The barriers that order accesses to memory of a class. Of a finished log only.
     pub(super) fn barriers(&self, class: Class) -> &BarrierOrder {
         self.barriers[class as usize].get_or_init(|| BarrierOrder::new(self, class))
+    }
+
+    /// The releases and acquires that order accesses to memory of a class; `None` if none does but by control barriers.
+    /// Of a finished log only.
+    pub(super) fn links(&self, class: Class, by_profile: bool) -> Option<&LinkOrder> {
+        let known = &self.links[class as usize][usize::from(by_profile)];
+        let of =
+            || if by_profile { self.by_profile(|| LinkOrder::new(self, class)) } else { LinkOrder::new(self, class) };
+        known.get_or_init(of).as_ref()
+    }
+
+    /// Whether an atomic or a memory barrier acquires memory of a class.
+    pub(super) fn acquires_apart_from_barriers(&self, class: Class) -> bool {
+        let sites = self.dispatches.iter().flat_map(|dispatch| dispatch.sites.values());
+        let mut operations = sites.flat_map(|site| [true, false].map(|wrote| operation(&site.action, wrote, None)));
+        operations.any(|of| of.acquire && !of.control_barrier() && of.semantics.contains(class))
     }
 
     /// Whether an atomic is a read-modify-write that wrote.

@@ -19,6 +19,7 @@ mod finding;
 mod further;
 mod guards;
 mod kernel;
+mod link_order;
 mod log;
 mod names;
 mod notes;

@@ -320,7 +320,7 @@ impl Races {
         let mut open = Vec::new();
         for &example in &*examples {
             let candidate = candidate(example);
-            let mut pairs = Pairs::new(log, &candidate, &mut self.room).preferring(kind.site);
+            let mut pairs = Pairs::new(log, &candidate, &mut self.room).suspecting(example);
             if let Some(race) = pairs.first_race() {
                 let (first, second) = pairs.accesses(&race);
                 let count = if *is_confirmed { 0 } else { *count };

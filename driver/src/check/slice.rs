@@ -89,12 +89,32 @@ pub(super) fn slice_of(
     Ok(slice)
 }
 
-/// Whether a part of the execution orders two accesses whose slice is too large: one path between them.
+/// What one path between two accesses of different invocations says, whose slice is too large.
+pub(super) enum OnePath {
+    /// There is none: the two accesses are the whole slice.
+    None(Slice),
+    /// It orders them.
+    Orders,
+    /// Other events may order them.
+    Open,
+}
+
+/// Looks at a part of the execution: the shortest path between two accesses.
 ///
 /// What a part orders is ordered in the whole, as far as no release sequence is longer in the part: `reduce` keeps the
 /// writes that end them.
-pub(super) fn ordered_by_a_path(log: &Log, pair: (Index, Index), effort: &mut usize) -> bool {
-    of_a_path(log, pair, Purpose::Verdict, effort).is_some_and(|slice| !slice.is_race())
+pub(super) fn by_a_path(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<OnePath, Undecided> {
+    let path = match reach::shortest(log, pair, Purpose::Verdict, effort) {
+        Ok(Some(path)) => path,
+        Ok(None) => return Ok(OnePath::None(of_events(log, pair, Purpose::Verdict, &[pair.0, pair.1].into())?)),
+        Err(Undecided::TooLarge) => return Ok(OnePath::Open),
+        Err(why) => return Err(why),
+    };
+    let Ok(slice) = of_events(log, pair, Purpose::Verdict, &path.into_iter().collect()) else {
+        return Ok(OnePath::Open);
+    };
+    *effort = effort.saturating_sub(slice.trace.len() * slice.trace.len() / 8);
+    Ok(if slice.is_race() { OnePath::Open } else { OnePath::Orders })
 }
 
 /// The slice of the events that a repair of a race may change: all, or those of one path if they are too many.

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use crate::common::{Folder, has_glsl};
 use serde_json::Value as Json;
-use spelter::Backend;
+use spelter::check::CheckOptions;
+use spelter::{Backend, Context, testing};
 
 /// A shader with a race, and how it is run.
 struct Case {
@@ -16,8 +17,8 @@ struct Case {
     options: &'static str,
     /// Rule and lines of what must be reported, the earlier access first; 0 for a missing one.
     expected: &'static [(&'static str, u64, u64)],
-    /// A text of the file and the text that repairs it.
-    fix: Option<(&'static str, &'static str)>,
+    /// Texts of the file and what the repair that is reported makes of them; none if it is more than a change of lines.
+    fix: &'static [(&'static str, &'static str)],
     /// A repair that must be reported.
     repair: Option<&'static str>,
 }
@@ -28,14 +29,14 @@ const WAR: &str = "SPELTER-RACE-WAR";
 const BARRIER: &str = "SPELTER-BARRIER";
 
 /// In WGSL; the numbers are those of the collection that the cases come from.
-const WGSL: [Case; 5] = [
+const WGSL: [Case; 7] = [
     Case {
         // linebender/vello, pull request 255
         file: "03.wgsl",
         text: include_str!("races/03-scan-tail.wgsl"),
         options: "--bind 0.0=u32:range:512 --bind 0.1=zeros:2048 --groups 2",
         expected: &[(RAW, 12, 15)],
-        fix: Some(("// fixed: workgroupBarrier();", "workgroupBarrier();")),
+        fix: &[("// fixed: workgroupBarrier();", "workgroupBarrier();")],
         repair: Some("workgroupBarrier() after the write at 03.wgsl:12:5 and before the read at 03.wgsl:15:25"),
     },
     Case {
@@ -44,7 +45,7 @@ const WGSL: [Case; 5] = [
         text: include_str!("races/05-loop-war.wgsl"),
         options: "--bind 0.0=u32:range:192 --bind 0.1=zeros:256",
         expected: &[(RAW, 10, 17), (WAR, 17, 10)],
-        fix: Some(("// fixed: workgroupBarrier(); ", "workgroupBarrier(); //")),
+        fix: &[("// fixed: workgroupBarrier(); ", "workgroupBarrier(); //")],
         repair: Some("workgroupBarrier() at the end of the loop, after line 17, before the next iteration"),
     },
     Case {
@@ -53,8 +54,17 @@ const WGSL: [Case; 5] = [
         text: include_str!("races/07-wrong-class.wgsl"),
         options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --groups 2",
         expected: &[(RAW, 7, 9)],
-        fix: Some(("storageBarrier();  ", "workgroupBarrier();  ")),
+        fix: &[("storageBarrier();  ", "storageBarrier(); workgroupBarrier();  ")],
         repair: Some("workgroupBarrier() in addition to the barrier at 07.wgsl:8:3"),
+    },
+    Case {
+        // The same as it shipped: only atomics conflict, and the wrong barrier makes the invocations wait all the same
+        file: "07-original.wgsl",
+        text: include_str!("races/07-original.wgsl"),
+        options: "--bind 0.0=u32:range:512 --bind 0.1=zeros:256 --groups 2",
+        expected: &[],
+        fix: &[],
+        repair: None,
     },
     Case {
         // JolifantoBambla/webgpu-spd, issue 7: no barrier of WGSL orders memory between workgroups
@@ -62,7 +72,7 @@ const WGSL: [Case; 5] = [
         text: include_str!("races/13-last-group.wgsl"),
         options: "--bind 0.0=u32:range:512 --bind 0.1=zeros:32 --bind 0.2=zeros:4 --bind 0.3=zeros:256 --groups 8",
         expected: &[(RAW, 14, 20)],
-        fix: None,
+        fix: &[],
         repair: Some("two dispatches"),
     },
     Case {
@@ -71,20 +81,29 @@ const WGSL: [Case; 5] = [
         text: include_str!("races/15-odd-even.wgsl"),
         options: "--bind 0.0=u32:random:2048:1 --groups 16",
         expected: &[(RAW, 6, 9), (WAR, 6, 9), (WAW, 6, 9)],
-        fix: Some(("  a = g.x * 2u;", "  return;")),
+        fix: &[],
         repair: Some("two dispatches"),
+    },
+    Case {
+        // microsoft/onnxruntime, pull request 23663
+        file: "19.wgsl",
+        text: include_str!("races/19-tile-war.wgsl"),
+        options: "--bind 0.0=u32:range:256 --bind 0.1=zeros:512 --groups 2",
+        expected: &[(RAW, 8, 10), (WAR, 10, 8)],
+        fix: &[("// fixed: workgroupBarrier();", "workgroupBarrier();")],
+        repair: Some("workgroupBarrier() at the end of the loop, after line 10, before the next iteration"),
     },
 ];
 
 /// In GLSL, which a compiler of the system translates.
-const GLSL: [Case; 4] = [
+const GLSL: [Case; 5] = [
     Case {
         // SaschaWillems/Vulkan, issue 374
         file: "01.comp",
         text: include_str!("races/01-nbody-raw.comp"),
         options: "--bind 0.0=f32:range:1024 --bind 0.1=zeros:4096 --groups 4",
         expected: &[(RAW, 8, 10), (WAR, 10, 8)],
-        fix: Some(("memoryBarrierShared(); ", "memoryBarrierShared(); barrier(); ")),
+        fix: &[("memoryBarrierShared(); ", "memoryBarrierShared(); barrier(); ")],
         repair: Some("barrier() after the write at 01.comp:8 and before the read at 01.comp:10"),
     },
     Case {
@@ -93,7 +112,7 @@ const GLSL: [Case; 4] = [
         text: include_str!("races/09-skip-path.comp"),
         options: "--bind 0.0=@mask.bin --bind 0.1=zeros:512",
         expected: &[(RAW, 20, 14), (RAW, 20, 22), (WAR, 14, 20), (WAR, 22, 20), (BARRIER, 17, 21), (BARRIER, 0, 21)],
-        fix: Some(("// fixed: + barrier();", "barrier();")),
+        fix: &[("// fixed: + barrier();", "barrier();")],
         repair: Some("barrier() after the read at 09.comp:14 and before the write at 09.comp:20"),
     },
     Case {
@@ -102,8 +121,25 @@ const GLSL: [Case; 4] = [
         text: include_str!("races/11-divergent.comp"),
         options: "--bind 0.0=u32:range:100 --push u32:100",
         expected: &[(BARRIER, 0, 10)],
-        fix: Some(("if (c >= columns) return; ", "if (columns > 256) return; ")),
-        repair: None,
+        fix: &[
+            ("if (c >= columns) return; ", "if (c < columns)  "),
+            ("  data[c] = row", "  if (c < columns) data[c] = row"),
+        ],
+        repair: Some("in place of the return at 11.comp:8, a condition is around the code before it and after it"),
+    },
+    Case {
+        // godotengine/godot, issue 94820
+        file: "21.comp",
+        text: include_str!("races/21-return-then-loop.comp"),
+        options: "--bind 0.0=zeros:1024 --push u32:12,12 --groups 2,2",
+        expected: &[(BARRIER, 0, 13), (BARRIER, 0, 15)],
+        fix: &[
+            ("if (any(greaterThanEqual(p, size))) return;", "bool is_in = all(lessThan(p, size));"),
+            ("    near[l] =", "    if (is_in) near[l] ="),
+            ("    sum +=", "    if (is_in) sum +="),
+            ("  cells[p", "  if (is_in) cells[p"),
+        ],
+        repair: Some("a condition around the code between the barriers in place of the return at 21.comp:9"),
     },
     Case {
         // ggml-org/llama.cpp, pull request 27008: a reviewer suspected a race, and there is none
@@ -111,7 +147,7 @@ const GLSL: [Case; 4] = [
         text: include_str!("races/35-review-suspected.comp"),
         options: "--bind 0.0=f32:range:512 --bind 0.1=zeros:4",
         expected: &[],
-        fix: None,
+        fix: &[],
         repair: None,
     },
 ];
@@ -150,9 +186,12 @@ fn decide(test: &str, cases: &[Case]) {
         let found = lines(&found);
         let expected = expected.iter().map(|&(rule, first, second)| (rule.to_owned(), first, second)).collect();
         assert_eq!(found, expected, "{file}, {backend}");
-        if let Some((from, to)) = fix {
-            assert!(text.contains(from), "{file}");
-            folder.write(&format!("fixed-{file}"), text.replace(from, to).as_bytes());
+        if !fix.is_empty() {
+            let fixed = fix.iter().fold((*text).to_owned(), |text, (from, to)| {
+                assert!(text.contains(from), "{file}: {from}");
+                text.replace(from, to)
+            });
+            folder.write(&format!("fixed-{file}"), fixed.as_bytes());
             let line = format!("run fixed-{file} {options}");
             assert_eq!(lines(&checked(&folder, &line, false)), BTreeSet::new(), "{file}, fixed, {backend}");
         }
@@ -169,6 +208,51 @@ fn races_that_shipped_in_glsl_are_reported_at_their_lines() {
     if has_glsl() {
         decide("check-glsl", &GLSL);
     }
+}
+
+/// What races between workgroups in WGSL, mended as the reports say: the two parts are dispatches of their own.
+#[test]
+fn two_dispatches_silence_races_between_workgroups() -> Result<(), spelter::Error> {
+    let context = Context::builder().check(CheckOptions::default()).build()?;
+    let _denied = testing::deny_findings(&context);
+    let program = |text: &str, entry: &str| context.program(text).entry(entry).build();
+    let sums = include_str!("races/13-two-dispatches.wgsl");
+    let source = context.buffer_from(&Vec::from_iter(0..512u32))?;
+    let (partial, sum) = (context.buffer_zeroed(32)?, context.buffer_zeroed(256)?);
+    context.dispatch(&program(sums, "parts")?).bind(0, 0, &source).bind(0, 1, &partial).groups([8, 1, 1])?;
+    context.dispatch(&program(sums, "total")?).bind(0, 1, &partial).bind(0, 3, &sum).groups([1, 1, 1])?;
+    assert_eq!(context.read::<u32>(&sum)?.iter().sum::<u32>(), (0..512).sum::<u32>());
+    let sort = include_str!("races/15-two-dispatches.wgsl");
+    let data = context.buffer_from(&Vec::from_iter((0..64u32).rev()))?;
+    for _ in 0..32 {
+        for entry in ["odd", "even"] {
+            context.dispatch(&program(sort, entry)?).bind(0, 0, &data).groups([1, 1, 1])?;
+        }
+    }
+    assert_eq!(context.read::<u32>(&data)?, Vec::from_iter(0..64));
+    Ok(())
+}
+
+/// gfx-rs/wgpu, issue 8805: the module has the Vulkan memory model, but none of the flags by which it orders anything.
+#[test]
+fn a_module_of_the_vulkan_memory_model_without_its_flags_races() {
+    let text = include_str!("races/17-no-flags.spvasm");
+    let folder = Folder::with("check-no-flags", "17.spvasm", text);
+    let run = |file: &str, status: i32| {
+        let ended = folder.spelter(&format!("run {file} --bind 0.0=zeros:256 --check=spec --json"));
+        assert_eq!(ended.status, status, "{}{}", ended.stdout, ended.stderr);
+        let found: Json = serde_json::from_str(&ended.stdout).unwrap();
+        (lines(&found), found["findings"].to_string())
+    };
+    let (found, text_of) = run("17.spvasm", 66);
+    assert_eq!(found, [(RAW.to_owned(), 37, 41)].into());
+    assert!(text_of.contains("neither access carries NonPrivatePointer"), "{text_of}");
+    // The second repair that is printed.
+    let fixed = text
+        .replace("OpStore %own %l", "OpStore %own %l MakePointerAvailable|NonPrivatePointer %two")
+        .replace("OpLoad %u32 %theirs", "OpLoad %u32 %theirs MakePointerVisible|NonPrivatePointer %two");
+    folder.write("fixed.spvasm", fixed.as_bytes());
+    assert_eq!(run("fixed.spvasm", 0).0, BTreeSet::new());
 }
 
 #[test]

@@ -352,3 +352,115 @@ fn lines_that_are_not_compared_beside_a_race_are_counted_and_said() {
     let expected = "not confirmed: the word is accessed too often to compare all pairs of accesses";
     assert!(reasons.iter().all(|reason| reason == expected), "{reasons:?}");
 }
+
+/// Workgroups that update two words under a lock, in `ROUNDS` rounds, and one that then writes one of them without it.
+const LOCKED: &str = "#version 450
+#extension GL_KHR_memory_scope_semantics : require
+layout(local_size_x = 1) in;
+layout(binding = 0) coherent buffer Lock { uint lock; };
+layout(binding = 1) coherent buffer Data { uint data[]; };
+#define BUFFER gl_StorageSemanticsBuffer
+#define ACQUIRE BUFFER, gl_SemanticsAcquire
+void main() {
+  for (int i = 0; i < 4; i++) {
+    while (atomicCompSwap(lock, 0u, 1u, gl_ScopeDevice, ACQUIRE, ACQUIRE) != 0u) {}
+    data[0] = data[0] + 1u;
+    atomicStore(lock, 0u, gl_ScopeDevice, BUFFER, gl_SemanticsRelease);
+  }
+  if (gl_WorkGroupID.x == 3u) data[0] = 9u;
+}
+";
+
+#[test]
+fn one_access_without_a_lock_is_found_among_thousands_with_it() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::with("check-locked", "lock.comp", LOCKED);
+    for groups in [8, 600] {
+        let line = format!("run lock.comp --bind 0.0=zeros:4 --bind 0.1=zeros:4 --groups {groups} --check=spec");
+        let found = json(&folder, &line, 66);
+        let lines: Vec<_> = pairs(&found).into_iter().map(|(rule, first, second, _)| (rule, first, second)).collect();
+        assert_eq!(lines, [("RAW".to_owned(), 14, 11), ("WAW".to_owned(), 14, 11)], "{groups}");
+        assert_eq!(found["checked"]["lines_not_compared"], 0, "{groups}");
+    }
+}
+
+/// Workgroups read a word and count themselves by atomics whose releases make nothing available: that is enough for
+/// reads, but no order that holds for writes. The last two wait for all and write the word, unordered with each other.
+const READERS: &str = "#version 450
+#extension GL_KHR_memory_scope_semantics : require
+#pragma use_vulkan_memory_model
+layout(local_size_x = 1) in;
+layout(binding = 0) buffer Count { uint count; };
+layout(binding = 1) buffer Data { nonprivate uint data[]; };
+#define BUFFER gl_ScopeQueueFamily, gl_StorageSemanticsBuffer
+void main() {
+  uint readers = gl_NumWorkGroups.x - 2u;
+  if (gl_WorkGroupID.x < readers) {
+    uint sum = 0u;
+    for (int i = 0; i < 16; i++) sum += data[0];
+    data[1u + gl_WorkGroupID.x] = sum;
+    atomicAdd(count, 1u, BUFFER, gl_SemanticsRelease);
+  } else {
+    while (atomicLoad(count, BUFFER, gl_SemanticsAcquire) < readers) {}
+    data[0] = 1u;
+  }
+}
+";
+
+#[test]
+fn the_race_that_is_suspected_is_decided_whatever_else_accesses_the_word() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::with("check-readers", "readers.comp", READERS);
+    for groups in [10, 500] {
+        let line = format!("run readers.comp --bind 0.0=zeros:4 --bind 0.1=zeros:4K --groups {groups} --check=spec");
+        let ended = folder.spelter(&format!("{line} --json"));
+        let found: Json = serde_json::from_str(&ended.stdout).unwrap();
+        let findings = found["findings"].as_array().unwrap();
+        let errors = findings.iter().filter(|finding| finding["severity"] == "error");
+        let lines: Vec<_> = errors.map(|error| [&error["first"]["line"], &error["second"]["line"]]).collect();
+        assert_eq!(lines, [[17, 17]], "{groups} {}", found["checked"]);
+    }
+}
+
+/// Lines of atomics that acquire and release a few words, and of accesses to others, as numbers of a generator say.
+fn synchronized_lines(count: u32) -> String {
+    let mut state = 7u32;
+    let mut next = |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) % below
+    };
+    let mut text = "#version 450
+#extension GL_KHR_memory_scope_semantics : require
+layout(local_size_x = 64) in;
+layout(binding = 0) coherent buffer Atomics { uint a[]; };
+layout(binding = 1) coherent buffer Data { uint d[]; };
+#define BUFFER gl_ScopeDevice, gl_StorageSemanticsBuffer
+void main() {
+  uint x = gl_LocalInvocationIndex;
+"
+    .to_owned();
+    for _ in 0..count {
+        let (kind, word) = (next(4), next(8));
+        text += &match kind {
+            0 => format!("  x += atomicAdd(a[{word}], 1u, BUFFER, gl_SemanticsAcquireRelease);\n"),
+            1 => format!("  x ^= atomicLoad(a[{word}], BUFFER, gl_SemanticsAcquire);\n"),
+            2 => format!("  d[{word}] = x;\n"),
+            _ => format!("  x += d[{word}];\n"),
+        };
+    }
+    text + "}\n"
+}
+
+#[test]
+fn suspicions_among_many_atomics_that_order_are_decided() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::with("check-atomics", "atomics.comp", &synchronized_lines(48));
+    let found = json(&folder, "run atomics.comp --bind 0.0=zeros:32 --bind 0.1=zeros:32 --check=spec", 66);
+    assert_eq!(found["checked"]["undecided"], 0, "{}", found["checked"]);
+}

@@ -26,6 +26,13 @@ const GROUPS: &str = "--bind 0.0=zeros:4 --bind 0.1=zeros:16 --groups 4 --check=
 const EXTENSION: (&str, &str) =
     ("#version 450\n", "#version 450\n#extension GL_KHR_memory_scope_semantics : require\n");
 
+const COHERENT: (&str, &str) = ("buffer Data", "coherent buffer Data");
+
+/// A text with these changes.
+fn with(text: &str, changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
 #[test]
 fn a_flag_and_what_it_guards_have_one_repair_of_several_changes() {
     if !has_glsl() {
@@ -51,16 +58,20 @@ fn a_flag_and_what_it_guards_have_one_repair_of_several_changes() {
                     "while (flag == 0u)",
                     "while (atomicLoad(flag, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire) == 0u)",
                 ),
-                ("buffer Data", "coherent buffer Data"),
+                COHERENT,
             ],
         },
         Case {
             // The memory barriers are there: the flag needs no order of its own.
             name: "fences.comp",
-            text: PASSING
-                .replace("flag = 1u;", "memoryBarrierBuffer(); flag = 1u;")
-                .replace("data[g] =", "memoryBarrierBuffer(); data[g] =")
-                .replace("buffer Data", "coherent buffer Data"),
+            text: with(
+                PASSING,
+                &[
+                    ("flag = 1u;", "memoryBarrierBuffer(); flag = 1u;"),
+                    ("data[g] =", "memoryBarrierBuffer(); data[g] ="),
+                    COHERENT,
+                ],
+            ),
             options: GROUPS,
             parts: &["= repair: all of these: atomicStore(…, …, gl_ScopeDevice, 0, 0) in place of the write at \
                 fences.comp:9, and atomicLoad(…, gl_ScopeDevice, 0, 0) in place of the read at fences.comp:11; gl_Scope…"],
@@ -128,16 +139,12 @@ fn flags_that_pass_data_on_have_one_repair_of_all_their_accesses() {
                 write at on.comp:12, and atomicLoad(…, gl_ScopeDevice, gl_StorageSemanticsBuffer, \
                 gl_SemanticsAcquire) in place of the read at on.comp:14, and `coherent` on `Data` (set 0, binding 1); \
                 gl_Scope…"],
-            applied: &[EXTENSION, SET[0], SET[1], SET[2], SET[3], ("buffer Data", "coherent buffer Data")],
+            applied: &[EXTENSION, SET[0], SET[1], SET[2], SET[3], COHERENT],
         },
         Case {
             // The first flag orders already.
             name: "half.comp",
-            text: PASSING_ON
-                .replace(EXTENSION.0, EXTENSION.1)
-                .replace(SET[0].0, SET[0].1)
-                .replace(SET[1].0, SET[1].1)
-                .replace("buffer Data", "coherent buffer Data"),
+            text: with(PASSING_ON, &[EXTENSION, SET[0], SET[1], COHERENT]),
             options: OPTIONS,
             parts: &["= repair: all of these: atomicStore(…, …, gl_ScopeDevice, gl_StorageSemanticsBuffer, \
                 gl_SemanticsRelease) in place of the write at half.comp:13, and atomicLoad(…, gl_ScopeDevice, \

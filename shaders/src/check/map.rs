@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-/// A persistent map.
+/// A persistent map: copies share what they have in common.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Map(Option<Arc<Node>>);
+pub struct Map(Option<Arc<Node>>);
 
 #[derive(Debug)]
 enum Node {
@@ -31,12 +31,12 @@ enum Node {
 
 impl Map {
     /// Number of entries.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |root| root.len())
     }
 
     /// The value of a key.
-    pub(super) fn get(&self, wanted: u64) -> Option<u32> {
+    pub fn get(&self, wanted: u64) -> Option<u32> {
         let mut node = self.0.as_deref()?;
         loop {
             match node {
@@ -47,7 +47,7 @@ impl Map {
     }
 
     /// Adds an entry, or raises the value of one.
-    pub(super) fn raise(&mut self, key: u64, value: u32) {
+    pub fn raise(&mut self, key: u64, value: u32) {
         let leaf = Arc::new(Node::Leaf { key, value });
         self.0 = Some(match &self.0 {
             None => leaf,
@@ -56,7 +56,7 @@ impl Map {
     }
 
     /// The entries of both, with the higher value of each key.
-    pub(super) fn union(&self, other: &Self) -> Self {
+    pub fn union(&self, other: &Self) -> Self {
         match (&self.0, &other.0) {
             (Some(a), Some(b)) => Self(Some(join(a, b))),
             (None, one) | (one, None) => Self(one.clone()),

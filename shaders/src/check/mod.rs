@@ -40,6 +40,7 @@ pub use candidate::{
 pub use detector::Detector;
 pub use inline::{InlineChecks, InlineMemory, MAX_SITES};
 pub use insert::insert;
+pub use map::Map;
 pub(crate) use offer::words_of_barrier;
 pub use planes::{GRANULE, Plane, PlaneSet, Planes};
 pub use settings::{Launch, Limits, Profile};

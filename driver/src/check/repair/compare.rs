@@ -15,7 +15,7 @@ use spelter_shaders::ir::{Kernel, Site, SiteData};
 use super::trial::{Setting, Trials, diverges};
 use crate::check::confirm::{Candidate, Filter, Pairs, Room};
 use crate::check::dispatch::word;
-use crate::check::log::{Accessed, Word};
+use crate::check::log::{Accessed, Log, Word};
 use crate::check::slice::Undecided;
 
 /// Words in which races are compared, at most.
@@ -93,41 +93,48 @@ impl Trials<'_> {
         if words.len() > MAX_WORDS {
             return None;
         }
-        let mut found = BTreeSet::new();
-        if !words.is_empty() {
-            let log = self.record(&checked, words.iter().copied())?;
-            let mut room = Room::default();
-            for &word in &words {
-                let any = Candidate { word, first: Filter::default(), second: Filter::default() };
-                let mut pairs = Pairs::new(&log, &any, &mut room);
-                let key = |first: &Accessed, second: &Accessed| {
-                    let [first, second] = [first, second].map(|access| access.site);
-                    (first.min(second), first.max(second))
-                };
-                let mut sites = HashSet::default();
-                match (pairs.first_race(), pairs.undecided()) {
-                    (Some(race), _) => {
-                        let (first, second) = pairs.accesses(&race);
-                        sites.insert(key(&first, &second));
-                        // A pair that stays open may be the race that the change adds, so nothing is known then.
-                        if !pairs.further_races(&mut room, &mut sites, key).open.is_empty() {
-                            return None;
-                        }
-                    }
-                    (None, Some((why, _))) if why != Undecided::NotReproduced => return None,
-                    (None, _) => {}
-                }
-                pairs.give_back(&mut room);
-                // By places in the source: the changed kernel numbers its sites anew.
-                let named = |site: Site| place(&checked.kernel.sites[site]);
-                found.extend(sites.into_iter().map(|(first, second)| {
-                    let (first, second) = (named(first), named(second));
-                    if first <= second { (first, second, word) } else { (second, first, word) }
-                }));
-            }
+        if words.is_empty() {
+            return Some((BTreeSet::new(), checked.backend));
         }
-        Some((found, checked.backend))
+        let log = self.record(&checked, words.iter().copied())?;
+        let work = self.run.code.trials.left();
+        let mut room = Room::within(work);
+        let found = racing(&log, &checked.kernel, &words, &mut room);
+        self.run.code.trials.spend(room.spent(work));
+        Some((found?, checked.backend))
     }
+}
+
+/// The pairs of instructions that race in each of these words, if all is decided.
+fn racing(log: &Log, kernel: &Kernel, words: &BTreeSet<Word>, room: &mut Room) -> Option<BTreeSet<Racing>> {
+    let mut found = BTreeSet::new();
+    for &word in words {
+        let any = Candidate { word, first: Filter::default(), second: Filter::default() };
+        let mut pairs = Pairs::new(log, &any, room);
+        let key = |first: &Accessed, second: &Accessed| {
+            let [first, second] = [first, second].map(|access| access.site);
+            (first.min(second), first.max(second))
+        };
+        let mut sites = HashSet::default();
+        let is_decided = match (pairs.first_race(), pairs.undecided()) {
+            (Some(race), _) => {
+                let (first, second) = pairs.accesses(&race);
+                sites.insert(key(&first, &second));
+                pairs.further_races(room, &mut sites, key).open.is_empty()
+            }
+            (None, undecided) => undecided.is_none_or(|(why, _)| why == Undecided::NotReproduced),
+        };
+        pairs.give_back(room);
+        if !is_decided {
+            return None;
+        }
+        let named = |site: Site| place(&kernel.sites[site]);
+        found.extend(sites.into_iter().map(|(first, second)| {
+            let (first, second) = (named(first), named(second));
+            if first <= second { (first, second, word) } else { (second, first, word) }
+        }));
+    }
+    Some(found)
 }
 
 fn place(site: &SiteData) -> Place {

@@ -260,7 +260,7 @@ impl DispatchRun<'_> {
                 continue;
             }
             // Some of them may order what comes before them as they are.
-            for at in (0..flags.len()).rev().filter(|_| flags.len() > 1).collect::<Vec<_>>() {
+            for at in (0..flags.len()).rev() {
                 let mut fewer = flags.clone();
                 fewer.remove(at);
                 if !fewer.is_empty() && is_silent(&fewer)? {

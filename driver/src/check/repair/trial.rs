@@ -241,9 +241,12 @@ impl<'a> Trials<'a> {
             words.iter().flat_map(|&word| pairs.iter().filter_map(move |&pair| asked(log, word, pair))).collect();
         // All of them, or some from everywhere.
         let step = asked.len().div_ceil(MAX_ASKED).max(1);
-        let mut room = Room::default();
-        let verdicts = asked.iter().step_by(step).map(|candidate| is_race(log, candidate, &mut room));
-        Some((judged(verdicts), backend))
+        // The axioms' work is work of the trials, too.
+        let work = self.run.code.trials.left();
+        let mut room = Room::within(work);
+        let tried = judged(asked.iter().step_by(step).map(|candidate| is_race(log, candidate, &mut room)));
+        self.run.code.trials.spend(room.spent(work));
+        Some((tried, backend))
     }
 
     /// The pairs of sites, in the order of a suspicion, that are the two instructions of the race.
