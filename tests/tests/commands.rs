@@ -48,3 +48,34 @@ fn an_event_that_is_set_is_not_set_again() {
     // What comes after the first set is in no first scope of the wait.
     assert_eq!(["a", "b"].map(errors), [0, 1]);
 }
+
+/// The number of errors of a program with one command buffer.
+fn errors_of(commands: &str) -> usize {
+    let machine = Machine::new(CheckOptions::default()).unwrap();
+    let text = format!("x0 = {commands}\nsubmit q0 run x0\n");
+    let program = Program::parse(text.lines()).unwrap();
+    let findings = machine.run(&program, Pace::InOrder).unwrap();
+    findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+}
+
+#[test]
+fn a_plain_access_counts_beside_a_later_atomic_of_its_word() {
+    for (commands, errors) in [
+        // The plain write races with the atomic of the other dispatch, each way.
+        ("restart a; atomic a", 1),
+        ("atomic a; restart a", 1),
+        ("double a; atomic a", 1),
+        ("atomic a; atomic a", 0),
+    ] {
+        assert_eq!(errors_of(commands) > 0, errors > 0, "{commands}");
+    }
+    let ordered = "barrier COMPUTE_SHADER:SHADER_WRITE -> COMPUTE_SHADER:SHADER_READ|SHADER_WRITE";
+    assert_eq!(errors_of(&format!("restart a; {ordered}; double a; {ordered}; restart a")), 0);
+}
+
+#[test]
+fn reads_of_each_access_type_count() {
+    let after =
+        |access: &str| errors_of(&format!("fill a; barrier CLEAR:TRANSFER_WRITE -> COMPUTE_SHADER:{access}; both a"));
+    assert_eq!(["UNIFORM_READ|SHADER_READ", "SHADER_READ", "UNIFORM_READ"].map(after), [0, 1, 1]);
+}

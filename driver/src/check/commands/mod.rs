@@ -10,7 +10,9 @@ mod chain;
 mod clean;
 mod events;
 mod host;
+mod kinds;
 mod mapped;
+mod marks;
 mod memory;
 mod order;
 mod race;
@@ -40,6 +42,7 @@ use crate::exec::{self, Batch, CommandId, CommandLog, Recording, SubmissionId, W
 use crate::memory::Closed;
 use crate::sync::{Counter, FenceState};
 use events::{Barrier, Event, Events};
+pub(in crate::check) use kinds::Kinds;
 use memory::{AccessId, Cell, Pages, Sets};
 use order::{Order, Point};
 use report::CommandInfo;
