@@ -87,7 +87,7 @@ fn a_barrier_with_wrong_stages_or_accesses_is_said_to_be_why() {
         (
             (S::TRANSFER, A::TRANSFER_WRITE),
             READ,
-            "orders COPY | CLEAR before COMPUTE_SHADER, not COMPUTE_SHADER before",
+            "orders ALL_TRANSFER before COMPUTE_SHADER, not COMPUTE_SHADER before",
         ),
         ((S::COMPUTE_SHADER, A::SHADER_READ), READ, "srcAccessMask lacks SHADER_STORAGE_WRITE (it has SHADER_SAMPLED"),
         (WRITE, (S::COMPUTE_SHADER, A::UNIFORM_READ), "dstAccessMask lacks SHADER_STORAGE_READ (it has UNIFORM_READ)"),

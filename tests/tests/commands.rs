@@ -79,3 +79,20 @@ fn reads_of_each_access_type_count() {
         |access: &str| errors_of(&format!("fill a; barrier CLEAR:TRANSFER_WRITE -> COMPUTE_SHADER:{access}; both a"));
     assert_eq!(["UNIFORM_READ|SHADER_READ", "SHADER_READ", "UNIFORM_READ"].map(after), [0, 1, 1]);
 }
+
+#[test]
+fn stages_of_graphics_are_links_of_dependency_chains() {
+    let through = |first: &str, second: &str| {
+        let [one, other] = [("CLEAR:TRANSFER_WRITE", first), (second, "COMPUTE_SHADER:SHADER_READ")]
+            .map(|(src, dst)| format!("barrier {src} -> {dst}"));
+        errors_of(&format!("fill a; {one}; {other}; read a"))
+    };
+    assert_eq!(through("FRAGMENT_SHADER", "FRAGMENT_SHADER"), 0);
+    assert_eq!(through("VERTEX_SHADER", "ALL_GRAPHICS"), 0);
+    assert_eq!(through("BLIT", "ALL_TRANSFER"), 0);
+    // Logically earlier than what the first barrier waits in.
+    assert_eq!(through("FRAGMENT_SHADER", "VERTEX_SHADER"), 1);
+    assert_eq!(through("RESOLVE", "BLIT"), 1);
+    let drawing = "barrier COMPUTE_SHADER:SHADER_WRITE -> ALL_GRAPHICS:INDIRECT_COMMAND_READ";
+    assert_eq!(errors_of(&format!("write a; {drawing}; indirect a:0..12")), 0);
+}

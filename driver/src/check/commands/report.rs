@@ -9,7 +9,7 @@ use spelter_shaders::ir::BindingKind;
 use super::AccessInfo;
 use super::events::{Barrier, Event, Events};
 use super::order::{Lack, Order, Point};
-use super::scope::{Accesses, Side, Stage, Stages};
+use super::scope::{Accesses, Side, Stages};
 use crate::check::checker::Checker;
 use crate::check::finding::{
     Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity,
@@ -155,12 +155,7 @@ fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
 
 /// A stage mask, as the program writes it.
 pub(super) fn stages(of: Stages) -> String {
-    let names: Vec<_> = of.iter().map(Stage::name).collect();
-    match names.len() {
-        0 => "NONE".to_owned(),
-        _ if of == Stages::COMMANDS => "ALL_COMMANDS".to_owned(),
-        _ => names.join(" | "),
-    }
+    of.name()
 }
 
 impl Race<'_> {
