@@ -11,7 +11,7 @@ use crate::check::names::KernelNames;
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// Plain, of storage memory; and all, where nothing needs to be told apart.
+    /// Plain, of storage memory; and all others, where no memory has several kinds.
     Storage,
     Uniform,
     Sampled,

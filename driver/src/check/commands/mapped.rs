@@ -1,6 +1,6 @@
 //! Mapped memory: what the host does through a pointer is not seen. Once it has waited for a command that wrote to
-//! mapped memory, or maps memory with values of commands, it is about to read, so a missing dependency to the host is an
-//! advice.
+//! mapped memory, or maps memory with values of commands, it is about to read, so a missing dependency to the host is
+//! an advice.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

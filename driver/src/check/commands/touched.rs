@@ -163,8 +163,8 @@ impl Touched {
         true
     }
 
-    /// Passes the runs of bytes that the same instructions accessed, for each kind of access: words in ascending order,
-    /// then those of sub-word accesses. The marks go.
+    /// Passes the runs of bytes that the same instructions accessed, for each kind of access: words in ascending
+    /// order, then those of sub-word accesses. The marks go.
     pub(super) fn runs(&mut self, mut each: impl FnMut(Range<u64>, Touch)) {
         let planes = self.planes.take();
         let marked = std::mem::take(&mut self.marked);
@@ -196,8 +196,8 @@ impl Touched {
     }
 }
 
-/// Passes the runs of marks of granules, each with the kinds of marks that it may have, and removes the marks. `base` is
-/// added to addresses.
+/// Passes the runs of marks of granules, each with the kinds of marks that it may have, and removes the marks. `base`
+/// is added to addresses.
 fn runs_of_marks(
     planes: &Planes,
     marked: impl IntoIterator<Item = (u64, [bool; 2])>,
