@@ -79,6 +79,26 @@ SHADER_STORAGE_READ";
 }
 
 #[test]
+fn buffers_and_pipelines_with_names_are_named_in_findings_about_kernels() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    words[1].buffer.set_debug_name(Some("blurred"));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    steps.kernel.pipeline.set_debug_name(Some("step.comp"));
+    let found = findings(&device, |command| {
+        steps.record(command, 0);
+        steps.record(command, 1);
+    });
+    let text = found[0].to_string();
+    for part in [
+        "in `input` (set 0, binding 0) of buffer `blurred`, bytes 0..64\n",
+        " of `step` (pipeline `step.comp`, command 0 of command buffer 0 in submission 1 of queue 0)\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
 fn a_barrier_with_wrong_stages_or_accesses_is_said_to_be_why() {
     let device = device();
     let words = [0; 3].map(|_| Words::zeros(&device, 16));

@@ -96,3 +96,21 @@ fn stages_of_graphics_are_links_of_dependency_chains() {
     let drawing = "barrier COMPUTE_SHADER:SHADER_WRITE -> ALL_GRAPHICS:INDIRECT_COMMAND_READ";
     assert_eq!(errors_of(&format!("write a; {drawing}; indirect a:0..12")), 0);
 }
+
+#[test]
+fn a_repair_has_all_that_the_observed_execution_lacks() {
+    let machine = Machine::new(CheckOptions::default()).unwrap();
+    let repairs = |text: &str| -> Vec<String> {
+        let program = Program::parse(text.lines()).unwrap();
+        let findings = machine.run(&program, Pace::InOrder).unwrap();
+        findings.iter().flat_map(|finding| &finding.repairs).map(|repair| repair.text.clone()).collect()
+    };
+    let barrier = "barrier COMPUTE_SHADER:SHADER_WRITE -> HOST:HOST_READ";
+    // The host reads without a wait: that alone does not make the value visible to it.
+    let alone = repairs("x0 = write a\nsubmit q0 run x0\nhost read a\n");
+    assert!(alone[0].contains("a fence of that submission") && alone[0].contains("HOST_READ"), "{alone:?}");
+    let visible = repairs(&format!("x0 = write a; {barrier}\nsubmit q0 run x0\nhost read a\n"));
+    assert_eq!(visible, ["wait for a fence of that submission before the host accesses the memory"]);
+    let queues = repairs("x0 = write a\nx1 = read a\nsubmit q0 run x0\nsubmit q1 run x1\n");
+    assert!(queues[0].starts_with("a semaphore that the submission of "), "{queues:?}");
+}

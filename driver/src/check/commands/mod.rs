@@ -14,6 +14,7 @@ mod kinds;
 mod mapped;
 mod marks;
 mod memory;
+mod mending;
 mod order;
 mod race;
 mod report;
