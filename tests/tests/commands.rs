@@ -50,6 +50,7 @@ fn an_event_that_is_set_is_not_set_again() {
 }
 
 /// The number of errors of a program with one command buffer.
+#[allow(clippy::unwrap_used, reason = "a helper of tests")]
 fn errors_of(commands: &str) -> usize {
     let machine = Machine::new(CheckOptions::default()).unwrap();
     let text = format!("x0 = {commands}\nsubmit q0 run x0\n");
