@@ -79,6 +79,26 @@ SHADER_STORAGE_READ";
 }
 
 #[test]
+fn buffers_and_pipelines_with_names_are_named_in_findings_about_kernels() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    words[1].buffer.set_debug_name(Some("blurred"));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    steps.kernel.pipeline.set_debug_name(Some("step.comp"));
+    let found = findings(&device, |command| {
+        steps.record(command, 0);
+        steps.record(command, 1);
+    });
+    let text = found[0].to_string();
+    for part in [
+        "in `input` (set 0, binding 0) of buffer `blurred`, bytes 0..64\n",
+        " of `step` (pipeline `step.comp`, command 0 of command buffer 0 in submission 1 of queue 0)\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
 fn a_barrier_with_wrong_stages_or_accesses_is_said_to_be_why() {
     let device = device();
     let words = [0; 3].map(|_| Words::zeros(&device, 16));
@@ -87,7 +107,7 @@ fn a_barrier_with_wrong_stages_or_accesses_is_said_to_be_why() {
         (
             (S::TRANSFER, A::TRANSFER_WRITE),
             READ,
-            "orders COPY | CLEAR before COMPUTE_SHADER, not COMPUTE_SHADER before",
+            "orders ALL_TRANSFER before COMPUTE_SHADER, not COMPUTE_SHADER before",
         ),
         ((S::COMPUTE_SHADER, A::SHADER_READ), READ, "srcAccessMask lacks SHADER_STORAGE_WRITE (it has SHADER_SAMPLED"),
         (WRITE, (S::COMPUTE_SHADER, A::UNIFORM_READ), "dstAccessMask lacks SHADER_STORAGE_READ (it has UNIFORM_READ)"),
@@ -464,10 +484,17 @@ fn mapped_memory_that_was_waited_for_should_be_visible_to_the_host() {
     };
     assert_eq!(run(false), [], "it is not mapped");
     words[1].memory.note_mapping(16..64, true);
-    let advice = run(false);
-    assert_eq!(rules(&advice), [Rule::Host]);
-    assert_eq!((advice[0].severity, &advice[0].memory.as_ref().unwrap().bytes), (Severity::Note, &(16..64)));
+    let expect = |advice: &[Finding]| {
+        assert_eq!(rules(advice), [Rule::Host]);
+        assert_eq!((advice[0].severity, &advice[0].memory.as_ref().unwrap().bytes), (Severity::Note, &(16..64)));
+    };
+    // It was waited for before the memory was mapped.
+    expect(&device.take_findings());
+    expect(&run(false));
     assert_eq!(run(true), []);
+    words[1].memory.note_mapping(16..64, false);
+    words[1].memory.note_mapping(16..64, true);
+    assert_eq!(device.take_findings(), [], "it is visible to the host");
     words[1].memory.note_mapping(16..64, false);
     assert_eq!(run(false), []);
 }

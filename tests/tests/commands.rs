@@ -48,3 +48,70 @@ fn an_event_that_is_set_is_not_set_again() {
     // What comes after the first set is in no first scope of the wait.
     assert_eq!(["a", "b"].map(errors), [0, 1]);
 }
+
+/// The number of errors of a program with one command buffer.
+#[allow(clippy::unwrap_used, reason = "a helper of tests")]
+fn errors_of(commands: &str) -> usize {
+    let machine = Machine::new(CheckOptions::default()).unwrap();
+    let text = format!("x0 = {commands}\nsubmit q0 run x0\n");
+    let program = Program::parse(text.lines()).unwrap();
+    let findings = machine.run(&program, Pace::InOrder).unwrap();
+    findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+}
+
+#[test]
+fn a_plain_access_counts_beside_a_later_atomic_of_its_word() {
+    for (commands, errors) in [
+        // The plain write races with the atomic of the other dispatch, each way.
+        ("restart a; atomic a", 1),
+        ("atomic a; restart a", 1),
+        ("double a; atomic a", 1),
+        ("atomic a; atomic a", 0),
+    ] {
+        assert_eq!(errors_of(commands) > 0, errors > 0, "{commands}");
+    }
+    let ordered = "barrier COMPUTE_SHADER:SHADER_WRITE -> COMPUTE_SHADER:SHADER_READ|SHADER_WRITE";
+    assert_eq!(errors_of(&format!("restart a; {ordered}; double a; {ordered}; restart a")), 0);
+}
+
+#[test]
+fn reads_of_each_access_type_count() {
+    let after =
+        |access: &str| errors_of(&format!("fill a; barrier CLEAR:TRANSFER_WRITE -> COMPUTE_SHADER:{access}; both a"));
+    assert_eq!(["UNIFORM_READ|SHADER_READ", "SHADER_READ", "UNIFORM_READ"].map(after), [0, 1, 1]);
+}
+
+#[test]
+fn stages_of_graphics_are_links_of_dependency_chains() {
+    let through = |first: &str, second: &str| {
+        let [one, other] = [("CLEAR:TRANSFER_WRITE", first), (second, "COMPUTE_SHADER:SHADER_READ")]
+            .map(|(src, dst)| format!("barrier {src} -> {dst}"));
+        errors_of(&format!("fill a; {one}; {other}; read a"))
+    };
+    assert_eq!(through("FRAGMENT_SHADER", "FRAGMENT_SHADER"), 0);
+    assert_eq!(through("VERTEX_SHADER", "ALL_GRAPHICS"), 0);
+    assert_eq!(through("BLIT", "ALL_TRANSFER"), 0);
+    // Logically earlier than what the first barrier waits in.
+    assert_eq!(through("FRAGMENT_SHADER", "VERTEX_SHADER"), 1);
+    assert_eq!(through("RESOLVE", "BLIT"), 1);
+    let drawing = "barrier COMPUTE_SHADER:SHADER_WRITE -> ALL_GRAPHICS:INDIRECT_COMMAND_READ";
+    assert_eq!(errors_of(&format!("write a; {drawing}; indirect a:0..12")), 0);
+}
+
+#[test]
+fn a_repair_has_all_that_the_observed_execution_lacks() {
+    let machine = Machine::new(CheckOptions::default()).unwrap();
+    let repairs = |text: &str| -> Vec<String> {
+        let program = Program::parse(text.lines()).unwrap();
+        let findings = machine.run(&program, Pace::InOrder).unwrap();
+        findings.iter().flat_map(|finding| &finding.repairs).map(|repair| repair.text.clone()).collect()
+    };
+    let barrier = "barrier COMPUTE_SHADER:SHADER_WRITE -> HOST:HOST_READ";
+    // The host reads without a wait: that alone does not make the value visible to it.
+    let alone = repairs("x0 = write a\nsubmit q0 run x0\nhost read a\n");
+    assert!(alone[0].contains("a fence of that submission") && alone[0].contains("HOST_READ"), "{alone:?}");
+    let visible = repairs(&format!("x0 = write a; {barrier}\nsubmit q0 run x0\nhost read a\n"));
+    assert_eq!(visible, ["wait for a fence of that submission before the host accesses the memory"]);
+    let queues = repairs("x0 = write a\nx1 = read a\nsubmit q0 run x0\nsubmit q1 run x1\n");
+    assert!(queues[0].starts_with("a semaphore that the submission of "), "{queues:?}");
+}

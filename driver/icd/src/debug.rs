@@ -18,6 +18,7 @@ use crate::instance::Instance;
 use crate::labels::{self, Labels};
 use crate::message::{self, Listener};
 use crate::names;
+use crate::pipeline::Pipeline;
 use crate::table::{Object, Ref, object};
 
 entry_points! {
@@ -205,6 +206,11 @@ fn set_name(_: Ref<Device>, info: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>) -
         && let Some(image) = Image::find(vk::Image::from_raw(info.object_handle))
     {
         image.driver.set_debug_name(info.name().map(Text::as_str));
+    }
+    if info.object_type == vk::ObjectType::PIPELINE
+        && let Some(pipeline) = Pipeline::find(vk::Pipeline::from_raw(info.object_handle))
+    {
+        pipeline.driver.set_debug_name(info.name().map(Text::as_str));
     }
     Ok(names::set(info.object_type, info.object_handle, info.name().map(Text::as_str))?)
 }

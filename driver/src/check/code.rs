@@ -15,7 +15,7 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{Binding, InstData, Kernel, MemoryModel, Site, SiteAction, SiteData, SourceLine};
 
 use super::Checker;
-use super::commands::{Both, Touched};
+use super::commands::{Both, Kinds, Touched};
 use super::dispatch::DispatchRun;
 use super::names::{KernelNames, Names, WorkgroupGrid};
 use super::notes::Noted;
@@ -28,6 +28,8 @@ use crate::shader_source::ShaderSource;
 pub(crate) struct CheckedCode {
     pub(super) checker: Arc<Checker>,
     pub(super) names: Arc<KernelNames>,
+    /// Its kinds of accesses.
+    kinds: Arc<Kinds>,
     /// The kernel as it was read.
     kernel: Kernel,
     /// The bindings through which it writes.
@@ -54,6 +56,7 @@ impl CheckedCode {
         let names = KernelNames { names: Names::new(kernel, source), kernel: needed.kernel.clone() };
         Self {
             checker: Arc::clone(checker),
+            kinds: Arc::new(Kinds::new(&names)),
             names: Arc::new(names),
             kernel: kernel.clone(),
             written: check::written_bindings(kernel),
@@ -205,7 +208,10 @@ impl Code for CheckedCode {
         self.checker.progress.begin(args.num_workgroups.iter().map(|&count| u64::from(count)).product());
         let mut counted = CountingObserver::new(&mut detector, &self.checker.progress);
         let actions = sites.values().map(|site| &site.action);
-        let mut touched = Touched::new(actions, kept.planes(), options.memory / 4).updating(&detected.kernel.updates);
+        let kinds = Some(&self.kinds).filter(|kinds| kinds.meet(args.buffers));
+        let mut touched = Touched::new(actions, kept.planes(), options.memory / 4)
+            .updating(&detected.kernel.updates)
+            .telling_apart(kinds);
         let mut both = Both { observer: &mut counted, touched: &mut touched };
         let began = Instant::now();
         let outcome = detected.code.run_observed(args, workgroups.clone(), scratch, &mut both);

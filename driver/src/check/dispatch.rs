@@ -190,7 +190,11 @@ impl DispatchRun<'_> {
         let (names, kernel) = (&self.code.names.names, &self.code.all().kernel);
         let through = || names.through(kernel, descriptor(slice, slice.pair.1)?, from, bytes, self.args.buffers);
         let later = if start(first) > start(second) { first } else { second };
-        through().unwrap_or_else(|| names.memory(kernel, later.memory, bytes, self.args.buffers))
+        let memory = through().unwrap_or_else(|| names.memory(kernel, later.memory, bytes, self.args.buffers));
+        match later.memory {
+            Memory::Device(_) => memory.of(self.code.checker.resources().find(&(from..from + bytes))),
+            Memory::Workgroup(_) => memory,
+        }
     }
 
     /// The names of a slice's events.

@@ -140,6 +140,17 @@ pub struct FoundMemory {
     pub place: FoundPlace,
     /// The bytes, from the start of the descriptor's range or of the variable.
     pub bytes: Range<u64>,
+    /// The buffer or image that a descriptor has a part of, if the program gave it a name.
+    pub resource: Option<NamedResource>,
+}
+
+/// A buffer or image with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedResource {
+    /// Which of the two.
+    pub kind: ResourceKind,
+    /// The name that the program gave it (`vkSetDebugUtilsObjectNameEXT`).
+    pub name: Arc<str>,
 }
 
 /// A resource of a kernel.
@@ -193,6 +204,21 @@ impl ResourceKind {
     }
 }
 
+impl FoundMemory {
+    pub(super) fn new(place: FoundPlace, bytes: Range<u64>) -> Self {
+        Self { place, bytes, resource: None }
+    }
+
+    /// With the name of the buffer or image, if it has one and is known by a descriptor.
+    pub(super) fn of(self, resource: Option<Self>) -> Self {
+        let named = match resource.map(|resource| resource.place) {
+            Some(FoundPlace::Resource { kind, name: Some(name), .. }) => Some(NamedResource { kind, name }),
+            _ => None,
+        };
+        Self { resource: named, ..self }
+    }
+}
+
 impl FoundPlace {
     /// The name of the variable or resource, if it has one.
     pub(super) fn name(&self) -> Option<&str> {
@@ -225,7 +251,11 @@ impl fmt::Display for FoundPlace {
 
 impl fmt::Display for FoundMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, bytes {}..{}", self.place, self.bytes.start, self.bytes.end)
+        write!(f, "{}", self.place)?;
+        if let Some(NamedResource { kind, name }) = &self.resource {
+            write!(f, " of {} `{name}`", kind.name())?;
+        }
+        write!(f, ", bytes {}..{}", self.bytes.start, self.bytes.end)
     }
 }
 
@@ -274,6 +304,8 @@ impl fmt::Display for FoundInvocation {
 pub struct FoundCommand {
     /// The kernel or the kind of transfer, after the label of the command buffer if there is one.
     pub name: Arc<str>,
+    /// The name that the program gave the pipeline of a dispatch.
+    pub pipeline: Option<Arc<str>>,
     /// Its number in the command buffer: dispatches, transfers, queries and events count, from 0.
     pub number: u32,
     /// The name that the program gave the command buffer.
@@ -288,12 +320,16 @@ pub struct FoundCommand {
 
 impl fmt::Display for FoundCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, number, command_buffer, index, submission, queue } = self;
+        let Self { name, pipeline, number, command_buffer, index, submission, queue } = self;
         let of = match command_buffer {
             Some(command_buffer) => format!("command buffer `{command_buffer}`"),
             None => format!("command buffer {index}"),
         };
-        write!(f, "`{name}` (command {number} of {of} in submission {submission} of queue {queue})")
+        write!(f, "`{name}` (")?;
+        if let Some(pipeline) = pipeline {
+            write!(f, "pipeline `{pipeline}`, ")?;
+        }
+        write!(f, "command {number} of {of} in submission {submission} of queue {queue})")
     }
 }
 
@@ -446,7 +482,7 @@ mod tests {
         let finding = Finding {
             rule: Rule::Race(Hazard::ReadAfterWrite),
             severity: Severity::Error,
-            memory: Some(FoundMemory { place: FoundPlace::Variable { name: "tile".into() }, bytes: 4..8 }),
+            memory: Some(FoundMemory::new(FoundPlace::Variable { name: "tile".into() }, 4..8)),
             first: Some(access("write", 2, 1)),
             second: access("read", 3, 2),
             between: Vec::new(),
@@ -480,7 +516,7 @@ error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `til
         let on_this_line = Finding { second: FoundAccess { word: 8, ..finding.second.clone() }, ..finding.clone() };
         assert_eq!(finding.identity(), on_this_line.identity(), "two instructions of a line");
         let place = FoundPlace::Variable { name: "other".into() };
-        let elsewhere = Finding { memory: Some(FoundMemory { place, bytes: 4..8 }), ..finding.clone() };
+        let elsewhere = Finding { memory: Some(FoundMemory::new(place, 4..8)), ..finding.clone() };
         assert_ne!(finding.identity(), elsewhere.identity(), "two variables");
         assert_eq!(FoundAccess { source: None, ..finding.second.clone() }.quoted(), None);
         // Two modules whose texts come from no files.

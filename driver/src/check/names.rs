@@ -64,7 +64,7 @@ impl Names {
             Memory::Workgroup(offset) => variable(kernel, offset, bytes),
             Memory::Device(address) => self
                 .descriptor(kernel, address, bytes, buffers)
-                .unwrap_or(FoundMemory { place: FoundPlace::Address(address), bytes: 0..bytes }),
+                .unwrap_or(FoundMemory::new(FoundPlace::Address(address), 0..bytes)),
         }
     }
 
@@ -104,7 +104,7 @@ impl Names {
             return None;
         }
         let place = self.place(kernel, index)?;
-        Some(FoundMemory { place, bytes: address - start..address - start + bytes })
+        Some(FoundMemory::new(place, address - start..address - start + bytes))
     }
 
     /// The first descriptor that contains an address.
@@ -194,11 +194,11 @@ fn variable(kernel: &Kernel, offset: u32, bytes: u64) -> FoundMemory {
         if (start..start + data.bytes).contains(&offset) {
             let within = u64::from(offset - start);
             let place = FoundPlace::Variable { name: data.name.as_str().into() };
-            return FoundMemory { place, bytes: within..within + bytes };
+            return FoundMemory::new(place, within..within + bytes);
         }
         start += data.bytes.next_multiple_of(16);
     }
-    FoundMemory { place: FoundPlace::Variable { name: "".into() }, bytes: offset.into()..u64::from(offset) + bytes }
+    FoundMemory::new(FoundPlace::Variable { name: "".into() }, offset.into()..u64::from(offset) + bytes)
 }
 
 /// What an instruction does, in a word or two.

@@ -68,7 +68,7 @@ impl Resources {
         let around = state.places.range(first..=(bytes.start, u64::MAX)).filter(has);
         let ((start, number), found) = around.min_by_key(|(_, of)| (of.name.is_none(), of.bytes))?;
         let place = FoundPlace::Resource { kind: found.kind, name: found.name.clone(), number: *number };
-        Some(FoundMemory { place, bytes: bytes.start - start..bytes.end - start })
+        Some(FoundMemory::new(place, bytes.start - start..bytes.end - start))
     }
 }
 

@@ -419,6 +419,7 @@ impl Recorder {
         let (buffers, images) = flat.share();
         let state = Arc::new(DispatchState {
             name: self.name(&pipeline),
+            pipeline_name: if self.device.is_checked() { pipeline.debug_name() } else { None },
             code: pipeline.code(),
             pipeline: if self.device.is_observed() { pipeline.identity() } else { 0 },
             source: Some(pipeline.source()),

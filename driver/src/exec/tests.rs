@@ -64,6 +64,7 @@ fn endless() -> Arc<dyn Code> {
 fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Groups) -> Work {
     let state = DispatchState {
         name: name.into(),
+        pipeline_name: None,
         code: Arc::clone(code),
         pipeline: 0,
         source: None,

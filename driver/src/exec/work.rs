@@ -158,6 +158,8 @@ pub(crate) trait LateDescriptors: Send + Sync {
 pub(crate) struct DispatchState {
     /// The entry point, for messages.
     pub(crate) name: Arc<str>,
+    /// The program's name of the pipeline; `None` unless the device checks.
+    pub(crate) pipeline_name: Option<Arc<str>>,
     /// The kernel.
     pub(crate) code: Arc<dyn Code>,
     /// The pipeline in reports to observers; 0 on a device without observer.

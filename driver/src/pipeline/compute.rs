@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
 use ash::vk;
+use spelter_locks::Mutex;
 use spelter_shaders::back::Code;
 use spelter_shaders::compile::Backend;
 use spelter_shaders::explain::{Explained, explain};
@@ -40,6 +41,7 @@ struct ComputePipelineInner {
     remark: Option<Misuse>,
     /// Computed on first use.
     identity: OnceLock<u64>,
+    debug_name: Mutex<Option<Arc<str>>>,
 }
 
 /// The descriptor slots of one binding of the kernel.
@@ -175,6 +177,7 @@ impl ComputePipeline {
             slot_ranges,
             remark,
             identity,
+            debug_name: Mutex::default(),
         };
         Ok((Self { inner: Arc::new(inner) }, origin))
     }
@@ -193,6 +196,16 @@ impl ComputePipeline {
     /// Identifies the code: equal for pipelines that share it, and unique while one of them exists.
     pub fn code_id(&self) -> usize {
         self.inner.kernel.id()
+    }
+
+    /// The name of the pipeline in findings of checked mode, of dispatches that are recorded from now on
+    /// (`vkSetDebugUtilsObjectNameEXT`).
+    pub fn set_debug_name(&self, name: Option<&str>) {
+        *self.inner.debug_name.lock() = name.map(Into::into);
+    }
+
+    pub(crate) fn debug_name(&self) -> Option<Arc<str>> {
+        self.inner.debug_name.lock().clone()
     }
 
     /// Identifies the kernel across processes: by the shader's text, the entry point and the specialization constants.

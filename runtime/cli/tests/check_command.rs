@@ -55,7 +55,8 @@ fn the_program_gets_what_to_check_in_variables() {
         --suppressions known.txt --host trap --schedule random:7 --graphics -- sh program";
     folder.write("program", b"env | grep -e SPELTER_ -e VK_DRIVER; cat $SPELTER_CHECK_SUPPRESSIONS\n");
     let ended = folder.spelter(line);
-    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    // Without a device nothing is checked.
+    assert_eq!(ended.status, 67, "{}", ended.stderr);
     for expected in [
         "SPELTER_CHECK=spec\n",
         "SPELTER_CHECK_SHARD=2/3\n",
@@ -129,6 +130,31 @@ fn the_status_is_the_programs_if_there_is_no_error() {
     let ended = folder.spelter("check -- no-such-program");
     assert_eq!(ended.status, 127);
     assert!(ended.stderr.starts_with("error: no-such-program: "), "{}", ended.stderr);
+}
+
+#[test]
+fn a_program_of_which_not_all_was_checked_is_no_success() {
+    let folder = Folder::new("check-nothing");
+    // Another driver, or none.
+    folder.write("other", b"exit 0\n");
+    // It has not waited for what it submitted; it ended by `_exit`.
+    let started = "emit() { sed \"s/PROCESS/$$/\" >> \"$SPELTER_CHECK_JSON\"; }\n\
+        echo '{\"started\":{\"process\":PROCESS}}' | emit\n";
+    folder.write("killed", started.as_bytes());
+    let summary = r#"echo '{"summary":{"process":PROCESS,"unfinished":true,"counts":{},"checked":{}}}' | emit"#;
+    folder.write("early", format!("{started}{summary}\n").as_bytes());
+    for (program, part) in [
+        ("other", "note: nothing was checked: no process created a device of Spelter\n"),
+        ("other", "note: programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics\n"),
+        ("killed", "note: 1 of 1 processes ended without their counts, which are missing below\n"),
+        ("early", "note: 1 of 1 processes ended before all that they submitted had run and was checked\n"),
+        ("early", "note: checked: no data race was observed in what was checked; 0 dispatches, 1 process\n"),
+    ] {
+        let ended = folder.spelter(&format!("check -- sh {program}"));
+        assert_eq!(ended.status, 67, "{program}: {}", ended.stderr);
+        assert!(ended.stderr.contains(part), "{program}: {}", ended.stderr);
+        assert_eq!(folder.spelter(&format!("check --allow-unchecked -- sh {program}")).status, 0, "{program}");
+    }
 }
 
 #[test]

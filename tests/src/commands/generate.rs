@@ -100,7 +100,7 @@ impl Maker {
 
     fn access(&mut self) -> Command {
         let range = self.range();
-        match self.rng.below(13) {
+        match self.rng.below(16) {
             0 | 1 => {
                 let to = self.other(range);
                 Command::Copy { from: range, to }
@@ -114,11 +114,14 @@ impl Maker {
                 Command::Dispatch(Job::Move { from: range, to })
             }
             9 => Command::Dispatch(Job::Atomic(range)),
-            10 => {
+            10 | 11 => {
                 let (start, bytes) = self.rng.pick(&[(0, BUFFER), (0, 64), (64, 64), (0, 16)]);
-                Command::Dispatch(Job::Uniform(Range { buffer: range.buffer, start, end: start + bytes }))
+                let of = Range { buffer: range.buffer, start, end: start + bytes };
+                Command::Dispatch(if self.chance(2) { Job::Uniform(of) } else { Job::Both(of) })
             }
-            11 => Command::Dispatch(Job::Increment(range)),
+            12 => Command::Dispatch(Job::Restart(range)),
+            13 => Command::Dispatch(Job::Double(range)),
+            14 => Command::Dispatch(Job::Increment(range)),
             _ => Command::Dispatch(Job::Indirect(Range { end: range.start + 12, ..range })),
         }
     }

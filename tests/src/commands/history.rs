@@ -15,6 +15,9 @@ use super::program::{Barrier, Command, Job, Memory, Program, Range, Scope, Semap
 const PIPELINE: [(S, &[S]); 4] =
     [(S::DRAW_INDIRECT, &[S::COMPUTE_SHADER]), (S::COMPUTE_SHADER, &[]), (S::COPY, &[]), (S::CLEAR, &[])];
 
+/// The access types that write.
+const WRITES: A = A::from_raw(A::SHADER_STORAGE_WRITE.as_raw() | A::TRANSFER_WRITE.as_raw() | A::HOST_WRITE.as_raw());
+
 /// What makes an access: a command, by its command buffer and its place there, or a step of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
@@ -120,8 +123,7 @@ pub(super) fn second_scope(stages: S) -> S {
 
 /// Whether access flags include the one of an access.
 pub(super) fn includes(flags: A, access: A) -> bool {
-    let writes = A::SHADER_STORAGE_WRITE | A::TRANSFER_WRITE | A::HOST_WRITE;
-    let general = if writes.contains(access) { A::MEMORY_WRITE } else { A::MEMORY_READ };
+    let general = if WRITES.contains(access) { A::MEMORY_WRITE } else { A::MEMORY_READ };
     let shader = match access {
         A::SHADER_STORAGE_READ | A::SHADER_SAMPLED_READ => A::SHADER_READ,
         A::SHADER_STORAGE_WRITE => A::SHADER_WRITE,
@@ -144,25 +146,36 @@ pub(super) fn same_memory(a: Range, b: Range) -> bool {
     a.buffer == b.buffer || a.buffer.min(b.buffer) == 6 && a.buffer.max(b.buffer) == 7
 }
 
-/// The accesses of a command.
+/// The accesses of a command, and which are atomics.
 fn accesses(command: &Command) -> Vec<(Range, S, A, bool)> {
     let (compute, read, write) = (S::COMPUTE_SHADER, A::SHADER_STORAGE_READ, A::SHADER_STORAGE_WRITE);
-    match command {
+    let atomic = |of: &Range| [(*of, compute, read, true), (*of, compute, write, true)];
+    let plain = match command {
         Command::Copy { from, to } => {
-            vec![(*from, S::COPY, A::TRANSFER_READ, false), (*to, S::COPY, A::TRANSFER_WRITE, true)]
+            vec![(*from, S::COPY, A::TRANSFER_READ), (*to, S::COPY, A::TRANSFER_WRITE)]
         }
-        Command::Fill(to) | Command::Update(to) => vec![(*to, S::CLEAR, A::TRANSFER_WRITE, true)],
+        Command::Fill(to) | Command::Update(to) => vec![(*to, S::CLEAR, A::TRANSFER_WRITE)],
         Command::Dispatch(job) | Command::DispatchBase(job) => match job {
-            Job::Read(from) => vec![(*from, compute, read, false)],
-            Job::Write(to) => vec![(*to, compute, write, true)],
-            Job::Move { from, to } => vec![(*from, compute, read, false), (*to, compute, write, true)],
-            Job::Uniform(from) => vec![(*from, compute, A::UNIFORM_READ, false)],
-            Job::Increment(of) | Job::Atomic(of) => vec![(*of, compute, read, false), (*of, compute, write, true)],
-            Job::Indirect(from) => vec![(*from, S::DRAW_INDIRECT, A::INDIRECT_COMMAND_READ, false)],
+            Job::Read(from) => vec![(*from, compute, read)],
+            Job::Write(to) => vec![(*to, compute, write)],
+            Job::Move { from, to } => vec![(*from, compute, read), (*to, compute, write)],
+            Job::Uniform(from) => vec![(*from, compute, A::UNIFORM_READ)],
+            Job::Both(of) => vec![(*of, compute, A::UNIFORM_READ), (*of, compute, read)],
+            Job::Increment(of) => vec![(*of, compute, read), (*of, compute, write)],
+            Job::Restart(of) => vec![(*of, compute, write)],
+            Job::Double(of) => vec![(*of, compute, read)],
+            Job::Indirect(from) => vec![(*from, S::DRAW_INDIRECT, A::INDIRECT_COMMAND_READ)],
             _ => Vec::new(),
         },
         _ => Vec::new(),
+    };
+    let mut all: Vec<_> = plain.into_iter().map(|(range, stage, access)| (range, stage, access, false)).collect();
+    if let Command::Dispatch(Job::Atomic(of) | Job::Restart(of) | Job::Double(of))
+    | Command::DispatchBase(Job::Atomic(of) | Job::Restart(of) | Job::Double(of)) = command
+    {
+        all.extend(atomic(of));
     }
+    all
 }
 
 impl History {
@@ -277,9 +290,8 @@ impl History {
             Command::Wait(event, list) => barriers(self, list, events.get(event).copied()),
             _ => {
                 let owner = Owner::Command(number, at);
-                let atomic = matches!(command, Command::Dispatch(Job::Atomic(_)));
-                for (range, stage, access, writes) in accesses(command) {
-                    let queue = Some(queue);
+                for (range, stage, access, atomic) in accesses(command) {
+                    let (queue, writes) = (Some(queue), WRITES.contains(access));
                     self.push(Item::Access(Access { owner, queue, range, stage, access, writes, atomic }));
                 }
             }

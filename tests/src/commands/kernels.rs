@@ -37,6 +37,23 @@ const UNIFORM: &str = "
         if (4u * i < job.words && all(input[job.first / 4u + i] == vec4(0xffffffffu))) { output[0] = 1u; }
     }";
 
+/// What is read as a uniform buffer and what is read as a storage buffer is one buffer.
+const BOTH: &str = "
+    struct Job { first: u32, target_word: u32, words: u32 }
+    var<immediate> job: Job;
+    @group(0) @binding(0) var<uniform> input: array<vec4<u32>, 16>;
+    @group(0) @binding(1) var<storage, read_write> output: array<vec4<u32>>;
+    @compute @workgroup_size(16) fn both(@builtin(local_invocation_index) i: u32) {
+        if (4u * i < job.words) {
+            let at = job.first / 4u + i;
+            let uniform_words = input[at];
+            let storage_words = output[at];
+            if (all(uniform_words == vec4(0xffffffffu)) & all(storage_words == vec4(0xfffffffeu))) {
+                output[0] = vec4(1u);
+            }
+        }
+    }";
+
 const ATOMIC: &str = "
     struct Job { first: u32, target_word: u32, words: u32 }
     var<immediate> job: Job;
@@ -96,6 +113,76 @@ OpReturn
 OpFunctionEnd
 ";
 
+/// WGSL has no plain accesses to atomics.
+const MIXED: &str = "
+OpCapability Shader
+OpExtension \"SPV_KHR_storage_buffer_storage_class\"
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"mixed\" %local
+OpExecutionMode %main LocalSize 64 1 1
+OpDecorate %local BuiltIn LocalInvocationIndex
+OpDecorate %words ArrayStride 4
+OpDecorate %data Block
+OpMemberDecorate %data 0 Offset 0
+OpDecorate %buffer DescriptorSet 0
+OpDecorate %buffer Binding 0
+OpDecorate %job_type Block
+OpMemberDecorate %job_type 0 Offset 0
+OpMemberDecorate %job_type 1 Offset 4
+OpMemberDecorate %job_type 2 Offset 8
+%void = OpTypeVoid
+%fn = OpTypeFunction %void
+%bool = OpTypeBool
+%u32 = OpTypeInt 32 0
+%words = OpTypeRuntimeArray %u32
+%data = OpTypeStruct %words
+%job_type = OpTypeStruct %u32 %u32 %u32
+%to_data = OpTypePointer StorageBuffer %data
+%to_word = OpTypePointer StorageBuffer %u32
+%to_job = OpTypePointer PushConstant %job_type
+%to_constant = OpTypePointer PushConstant %u32
+%to_input = OpTypePointer Input %u32
+%c0 = OpConstant %u32 0
+%c1 = OpConstant %u32 1
+%c2 = OpConstant %u32 2
+%buffer = OpVariable %to_data StorageBuffer
+%job = OpVariable %to_job PushConstant
+%local = OpVariable %to_input Input
+%main = OpFunction %void None %fn
+%entry = OpLabel
+%i = OpLoad %u32 %local
+%to_count = OpAccessChain %to_constant %job %c2
+%count = OpLoad %u32 %to_count
+%acts = OpULessThan %bool %i %count
+OpSelectionMerge %end None
+OpBranchConditional %acts %then %end
+%then = OpLabel
+%to_first = OpAccessChain %to_constant %job %c0
+%first = OpLoad %u32 %to_first
+%at = OpIAdd %u32 %first %i
+%word = OpAccessChain %to_word %buffer %c0 %at
+";
+
+/// What comes after [`MIXED`].
+const RESTART: &str = "
+OpStore %word %c0
+%before = OpAtomicIAdd %u32 %word %c1 %c0 %c1
+OpBranch %end
+%end = OpLabel
+OpReturn
+OpFunctionEnd
+";
+
+/// The same.
+const DOUBLE: &str = "
+%old = OpLoad %u32 %word
+%before = OpAtomicIAdd %u32 %word %c1 %c0 %old
+OpBranch %end
+%end = OpLabel
+OpReturn
+OpFunctionEnd
+";
+
 /// A kernel's entry point and the kind of its first binding; the second is a storage buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
@@ -105,7 +192,10 @@ pub(super) enum Entry {
     Increment,
     Nothing,
     Uniform,
+    Both,
     Add,
+    Restart,
+    Double,
     Append,
     Texels,
     Size,
@@ -115,15 +205,18 @@ pub(super) enum Entry {
 }
 
 impl Entry {
-    /// Its name, the module's text, and the type of the first descriptor.
-    fn parts(self) -> (&'static str, &'static str, DescriptorType) {
-        match self {
+    /// Its name, the module's text in two parts, and the type of the first descriptor.
+    fn parts(self) -> (&'static str, [&'static str; 2], DescriptorType) {
+        let (name, text, ty) = match self {
+            Self::Restart => return ("mixed", [MIXED, RESTART], DescriptorType::STORAGE_BUFFER),
+            Self::Double => return ("mixed", [MIXED, DOUBLE], DescriptorType::STORAGE_BUFFER),
             Self::Read => ("read_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Write => ("write_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Move => ("move_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Increment => ("increment_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Nothing => ("nothing", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Uniform => ("uniforms", UNIFORM, DescriptorType::UNIFORM_BUFFER),
+            Self::Both => ("both", BOTH, DescriptorType::UNIFORM_BUFFER),
             Self::Add => ("add", ATOMIC, DescriptorType::STORAGE_BUFFER),
             Self::Append => ("append", ATOMIC, DescriptorType::STORAGE_BUFFER),
             Self::Texels => ("texels", TEXELS, DescriptorType::STORAGE_TEXEL_BUFFER),
@@ -131,7 +224,8 @@ impl Entry {
             Self::Load => ("load_texel", STORAGE_READ, DescriptorType::STORAGE_IMAGE),
             Self::Store => ("store_texel", STORAGE_WRITE, DescriptorType::STORAGE_IMAGE),
             Self::Sample => ("sample_one", SAMPLED, DescriptorType::SAMPLED_IMAGE),
-        }
+        };
+        (name, [text, ""], ty)
     }
 }
 
@@ -152,7 +246,8 @@ pub(super) struct Kernel {
 impl Kernel {
     /// The kernel, compiled again under a name with a number: findings about two of them are two.
     pub(super) fn new(device: &Device, entry: Entry, number: usize) -> Result<Self, Error> {
-        let (name, source, ty) = entry.parts();
+        let (name, parts, ty) = entry.parts();
+        let source = parts.concat();
         let mut bindings = vec![
             Binding { binding: 0, ty, count: 1 },
             Binding { binding: 1, ty: DescriptorType::STORAGE_BUFFER, count: 1 },
@@ -167,7 +262,7 @@ impl Kernel {
         let set_layout = device.create_descriptor_set_layout_from(&info)?;
         let layout = device.create_pipeline_layout(&[&set_layout], &[PushRange { offset: 0, size: 12 }])?;
         let numbered = format!("{name}_{number}");
-        let module = if ty == DescriptorType::STORAGE_TEXEL_BUFFER {
+        let module = if source.starts_with("\nOpCapability") {
             let text = source.replace(&format!("\"{name}\""), &format!("\"{numbered}\""));
             device.create_shader_module(&spvasm::assemble(&text).unwrap_or_default())?
         } else {

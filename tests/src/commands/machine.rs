@@ -373,7 +373,10 @@ impl Machine {
             Job::Move { from, to } => (Entry::Move, buffer(from), &buffers[to.buffer], *from, *to),
             Job::Increment(of) => (Entry::Increment, First::Buffer(spare), &buffers[of.buffer], none, *of),
             Job::Uniform(from) => (Entry::Uniform, buffer(from), spare, *from, none),
+            Job::Both(of) => (Entry::Both, buffer(of), &buffers[of.buffer], *of, none),
             Job::Atomic(of) => (Entry::Add, buffer(of), spare, *of, none),
+            Job::Restart(of) => (Entry::Restart, buffer(of), spare, *of, none),
+            Job::Double(of) => (Entry::Double, buffer(of), spare, *of, none),
             Job::Texels(of) => (Entry::Texels, buffer(of), spare, *of, none),
             Job::Append { counter, to } => {
                 (Entry::Append, First::Buffer(&buffers[*counter]), &buffers[*to], none, none)

@@ -69,8 +69,14 @@ pub enum Job {
     Increment(Range),
     /// Reads a uniform buffer.
     Uniform(Range),
+    /// Reads a buffer as a uniform buffer, and then the same bytes as a storage buffer.
+    Both(Range),
     /// Adds 1 to each word by an atomic.
     Atomic(Range),
+    /// Writes each word, and then adds 1 to it by an atomic.
+    Restart(Range),
+    /// Reads each word, and then adds what it read by an atomic.
+    Double(Range),
     /// Reads a storage texel buffer.
     Texels(Range),
     /// Takes an index from a counter in the first word of `counter`, by an atomic, and writes that word of `to`.

@@ -13,7 +13,7 @@
 use spelter_driver::vk::{AccessFlags2 as Access, PipelineStageFlags2 as Stage};
 
 /// Stages of this device, and one that its queues do not have.
-pub(super) const STAGES: [(&str, Stage); 11] = [
+pub(super) const STAGES: [(&str, Stage); 15] = [
     ("NONE", Stage::NONE),
     ("TOP_OF_PIPE", Stage::TOP_OF_PIPE),
     ("BOTTOM_OF_PIPE", Stage::BOTTOM_OF_PIPE),
@@ -25,6 +25,10 @@ pub(super) const STAGES: [(&str, Stage); 11] = [
     ("COMPUTE_SHADER", Stage::COMPUTE_SHADER),
     ("HOST", Stage::HOST),
     ("VERTEX_SHADER", Stage::VERTEX_SHADER),
+    ("FRAGMENT_SHADER", Stage::FRAGMENT_SHADER),
+    ("ALL_GRAPHICS", Stage::ALL_GRAPHICS),
+    ("BLIT", Stage::BLIT),
+    ("RESOLVE", Stage::RESOLVE),
 ];
 
 /// Accesses.

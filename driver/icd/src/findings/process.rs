@@ -164,11 +164,15 @@ impl Process {
         state.summarize(self);
         state.failed.take().inspect(|problem| print_line(&format!("spelter: {problem}")));
         let (errors, stats) = (state.count(Severity::Error), state.stats());
+        let is_unfinished = state.devices.iter().any(|device| device.is_busy());
         drop(state);
         // `spelter check`, which sets the file, prints this of all processes. The status stays, since a handler does
         // not know the program's own.
         if stats.is_partial() && self.settings.json.is_none() && !Options::get().quiet {
             report::gaps(&stats, "SPELTER_CHECK_MEMORY").iter().for_each(|gap| print_line(&format!("spelter: {gap}")));
+        }
+        if is_unfinished && self.settings.json.is_none() && !Options::get().quiet {
+            print_line("spelter: the process ends before all that it submitted has run and was checked");
         }
         let status = self.settings.exit_status.unwrap_or(EXIT_STATUS);
         if errors > 0 && status != 0 {

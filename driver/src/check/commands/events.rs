@@ -71,6 +71,11 @@ pub(super) struct Events {
 }
 
 impl Events {
+    /// None, of which the first one gets this number.
+    pub(super) fn starting_at(first: u64) -> Self {
+        Self { first, list: VecDeque::new() }
+    }
+
     /// The number of the next event.
     pub(super) fn next(&self) -> u64 {
         self.first + self.list.len() as u64

@@ -1,6 +1,8 @@
 //! Mapped memory: what the host does through a pointer is not seen. Once it has waited for a command that wrote to
-//! mapped memory it is about to read, so a missing dependency to the host is an advice.
+//! mapped memory, or maps memory with values of commands, it is about to read, so a missing dependency to the host is
+//! an advice.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::memory::AccessId;
@@ -12,9 +14,23 @@ use crate::check::finding::Severity;
 
 impl LogState {
     /// The host maps memory, or ends the mapping.
-    pub(super) fn map(&mut self, range: Range<u64>, mapped: bool) {
+    pub(super) fn map(&mut self, checker: &Checker, range: Range<u64>, mapped: bool) {
         self.mapped.retain(|known| *known != range);
-        self.mapped.extend(mapped.then_some(range));
+        if !mapped {
+            return;
+        }
+        let mut written = BTreeSet::new();
+        self.cells.runs(range.clone(), |_, cell| _ = written.insert(cell.write));
+        // What it has not waited for yet it may wait for while the memory is mapped.
+        let is_news = |id: &AccessId| *id != 0 && !self.reported.contains(id) && !self.unread.contains(id);
+        let of_queues = |id: &AccessId| {
+            let order = self.accesses[*id as usize - 1].order;
+            self.orders[order as usize].order.at.queue.is_some()
+        };
+        let news: Vec<_> = written.into_iter().filter(|id| is_news(id) && of_queues(id)).collect();
+        self.unread.extend(news);
+        self.mapped.push(range);
+        self.advise(checker);
     }
 
     /// Looks at the writes that the host knows to be done since the last call.
@@ -35,6 +51,7 @@ impl LogState {
             }
             let found = self.invisible(id, &point);
             if let Some(bytes) = found {
+                self.reported.insert(id);
                 let info = &self.accesses[id as usize - 1];
                 let order = &self.orders[info.order as usize].order;
                 let host =

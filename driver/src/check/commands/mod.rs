@@ -10,8 +10,11 @@ mod chain;
 mod clean;
 mod events;
 mod host;
+mod kinds;
 mod mapped;
+mod marks;
 mod memory;
+mod mending;
 mod order;
 mod race;
 mod record;
@@ -41,6 +44,7 @@ use crate::exec::{Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
 use crate::memory::Closed;
 use crate::sync::{Counter, FenceState};
 use events::{Event, Events};
+pub(in crate::check) use kinds::Kinds;
 use memory::{AccessId, Cell, Pages, Sets};
 use order::{Order, Point};
 use record::barriers;
@@ -98,12 +102,12 @@ struct LogState {
     current: Option<Current>,
     /// The phase that each queue runs, and the next of its commands.
     positions: HashMap<usize, (CommandId, usize), FixedState>,
-    /// Ranges that the host has mapped, and writes to memory that it has not waited for since.
+    /// Ranges that the host has mapped, and writes to them, or while there are any, that it has not waited for since.
     mapped: Vec<Range<u64>>,
     unread: Vec<AccessId>,
     /// The last access of the host, if nothing happened since: when, whether it writes, by which instruction.
     host: Option<(HostAccess, AccessId)>,
-    /// Accesses whose races with the host were reported, if the host's accesses are trapped.
+    /// Accesses whose races with the host were reported: by advices, or where the host's accesses are trapped.
     reported: HashSet<AccessId, FixedState>,
 }
 
@@ -155,7 +159,7 @@ impl Commands {
     pub(in crate::check) fn maps(&self, checker: &Checker, range: Range<u64>, mapped: bool) {
         let mut state = self.state.lock();
         state.close_mapped(checker, &range, mapped);
-        state.map(range, mapped);
+        state.map(checker, range, mapped);
     }
 
     /// The host accesses a byte of a closed page. Returns how much of the page stays closed.

@@ -8,6 +8,7 @@ use spelter_shaders::ir::BindingKind;
 
 use super::AccessInfo;
 use super::events::{Barrier, Event, Events};
+use super::mending::Mending;
 use super::order::{Lack, Order, Point};
 use super::scope::{Accesses, Side, Stage, Stages};
 use crate::check::checker::Checker;
@@ -15,7 +16,7 @@ use crate::check::finding::{
     Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity,
 };
 use crate::check::names::{KernelNames, WorkgroupGrid};
-use crate::exec::{CommandId, Recording};
+use crate::exec::{CommandId, Recording, Work};
 
 /// A command, or the host, for findings.
 #[derive(Debug)]
@@ -40,8 +41,14 @@ struct Kernel {
 
 impl CommandInfo {
     pub(super) fn new(id: CommandId, recording: &Recording) -> Self {
+        let work = recording.phases.get(id.phase).and_then(|commands| commands.get(id.command));
+        let pipeline = match work {
+            Some(Work::Dispatch(dispatch)) => dispatch.state.pipeline_name.clone(),
+            _ => None,
+        };
         let found = FoundCommand {
             name: recording.name_of(id.phase, id.command).into(),
+            pipeline,
             number: recording.phases.number(id.phase, id.command) as u32,
             command_buffer: recording.debug_name.clone(),
             index: id.recording as u32,
@@ -61,6 +68,7 @@ impl CommandInfo {
         let found = next.found.as_ref().map(|found| {
             Arc::new(FoundCommand {
                 name: format!("layout transition before {}", found.name).into(),
+                pipeline: None,
                 ..(**found).clone()
             })
         });
@@ -155,12 +163,7 @@ fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
 
 /// A stage mask, as the program writes it.
 pub(super) fn stages(of: Stages) -> String {
-    let names: Vec<_> = of.iter().map(Stage::name).collect();
-    match names.len() {
-        0 => "NONE".to_owned(),
-        _ if of == Stages::COMMANDS => "ALL_COMMANDS".to_owned(),
-        _ => names.join(" | "),
-    }
+    of.name()
 }
 
 impl CommandRace<'_> {
@@ -171,10 +174,10 @@ impl CommandRace<'_> {
             if let Some(Kernel { names, buffers, .. }) = &info.command.kernel
                 && let Some(memory) = names.descriptor(self.bytes.start, bytes, buffers)
             {
-                return memory;
+                return memory.of(checker.resources().find(&self.bytes));
             }
         }
-        let unknown = FoundMemory { place: FoundPlace::Address(self.bytes.start), bytes: 0..bytes };
+        let unknown = FoundMemory::new(FoundPlace::Address(self.bytes.start), 0..bytes);
         checker.resources().find(&self.bytes).unwrap_or(unknown)
     }
 
@@ -274,72 +277,99 @@ impl CommandRace<'_> {
         }
     }
 
-    /// The smallest dependency that orders the two, as the call to write: if it is one on their queue, it was verified
-    /// on the observed execution.
+    /// The smallest dependency that orders the two, as the call to write, if the two accesses of the observed execution
+    /// are ordered with it.
     fn repairs(&self) -> Vec<Repair> {
         let (first, second) = self.points;
-        // Only a write has a value that must be made available: after a read an execution dependency is enough.
-        let carries = first.access.writes();
-        let accesses = |of: Accesses| if carries { of } else { Accesses::NONE };
+        let mending = || Mending::new(self.order);
+        let is_mended = |mending: Mending| mending.lack(&second, &self.bytes).is_none();
         let text = match (self.lack, first.queue, second.queue) {
-            (Lack::HostDomain, ..) if self.queue_of_host_barrier().is_some() => format!(
-                "wait for a fence of the submission of queue {} that has the barrier",
-                self.queue_of_host_barrier().unwrap_or_default()
-            ),
-            (Lack::HostDomain, ..) => format!(
-                "vkCmdPipelineBarrier2 after {}, with srcStageMask {}, srcAccessMask {}, dstStageMask HOST, \
-                 dstAccessMask HOST_READ",
-                self.name(self.pair.0),
-                first.stage.name(),
-                first.access.name()
-            ),
-            (_, _, None) => "wait for a fence of that submission before the host accesses the memory".to_owned(),
-            (_, None, _) => {
-                "let the host access it before vkQueueSubmit, or after waiting for a fence of that submission"
-                    .to_owned()
+            (Lack::HostDomain, Some(_), _) if self.queue_of_host_barrier().is_some() => {
+                let queue = self.queue_of_host_barrier().unwrap_or_default();
+                let of_queue = mending().wait_for_queue(queue);
+                is_mended(of_queue)
+                    .then(|| format!("wait for a fence of the submission of queue {queue} that has the barrier"))
             }
-            (_, Some(one), Some(other)) if one != other => format!(
-                "a semaphore that the submission of {} signals, and that the submission of {} waits for in stage {}",
-                self.name(self.pair.0),
-                self.name(self.pair.1),
-                second.stage.name()
+            (Lack::HostDomain, Some(queue), _) => {
+                let mended = mending().barrier(queue, first.submitted, self.to_host()).wait(None, Stages::NONE);
+                is_mended(mended).then(|| self.call_to_host())
+            }
+            (_, Some(queue), None) => {
+                let fence = "wait for a fence of that submission before the host accesses the memory";
+                match mending().wait(None, Stages::NONE).lack(&second, &self.bytes) {
+                    None => Some(fence.to_owned()),
+                    Some(_) => {
+                        let mended = mending().barrier(queue, first.submitted, self.to_host());
+                        let mended = is_mended(mended.wait(None, Stages::NONE));
+                        mended.then(|| format!("{fence}, and {}", self.call_to_host()))
+                    }
+                }
+            }
+            // A later submission makes all that the host did before visible.
+            (_, None, _) => Some(
+                "let the host access it before vkQueueSubmit, or after waiting for a fence of that submission"
+                    .to_owned(),
             ),
-            (_, Some(queue), _) => {
+            (_, Some(one), Some(other)) if one != other => {
+                let stages = Stages::of(second.stage);
+                is_mended(mending().wait(Some(other), stages)).then(|| {
+                    format!(
+                        "a semaphore that the submission of {} signals, and that the submission of {} waits for in \
+                         stage {}",
+                        self.name(self.pair.0),
+                        self.name(self.pair.1),
+                        second.stage.name()
+                    )
+                })
+            }
+            (_, Some(queue), Some(_)) => {
+                let accesses = |of: Accesses| if first.access.writes() { of } else { Accesses::NONE };
                 let src = Side::of(first.stage, accesses(first.access));
                 let dst = Side::of(second.stage, accesses(second.access));
-                if !self.is_mended_by(queue, Barrier::new(src, dst, None)) {
-                    return Vec::new();
-                }
-                let (from, to) = (src.accesses.name(), dst.accesses.name());
-                let src = format!("srcStageMask {}, srcAccessMask {from}", first.stage.name());
-                let dst = format!("dstStageMask {}, dstAccessMask {to}", second.stage.name());
-                match (self.pair.0, self.pair.1) {
-                    // The barrier that makes the transition is there: its own scopes have to grow.
-                    (_, transition) if transition.command.is_transition() => {
-                        format!("{src} in the barrier of the {}", self.name(transition))
-                    }
-                    (transition, _) if transition.command.is_transition() => {
-                        format!("{dst} in the barrier of the {}", self.name(transition))
-                    }
-                    (_, later) => format!("vkCmdPipelineBarrier2 before {}, with {src}, {dst}", self.name(later)),
-                }
+                let mended = mending().barrier(queue, second.submitted, Barrier::new(src, dst, None));
+                is_mended(mended).then(|| self.call_between(src, dst))
             }
         };
-        vec![Repair { text, line: None }]
+        text.map(|text| Repair { text, line: None }).into_iter().collect()
+    }
+
+    /// The barrier that makes the write visible to the host.
+    fn to_host(&self) -> Barrier {
+        let first = self.points.0;
+        let src = Side::of(first.stage, first.access);
+        Barrier::new(src, Side::of(Stage::Host, Accesses::HOST_READ), None)
+    }
+
+    fn call_to_host(&self) -> String {
+        let first = self.points.0;
+        format!(
+            "vkCmdPipelineBarrier2 after {}, with srcStageMask {}, srcAccessMask {}, dstStageMask HOST, dstAccessMask \
+             HOST_READ",
+            self.name(self.pair.0),
+            first.stage.name(),
+            first.access.name()
+        )
+    }
+
+    /// The barrier between the two commands of one queue.
+    fn call_between(&self, src: Side, dst: Side) -> String {
+        let (first, second) = self.points;
+        let src = format!("srcStageMask {}, srcAccessMask {}", first.stage.name(), src.accesses.name());
+        let dst = format!("dstStageMask {}, dstAccessMask {}", second.stage.name(), dst.accesses.name());
+        match (self.pair.0, self.pair.1) {
+            (_, transition) if transition.command.is_transition() => {
+                format!("{src} in the barrier of the {}", self.name(transition))
+            }
+            (transition, _) if transition.command.is_transition() => {
+                format!("{dst} in the barrier of the {}", self.name(transition))
+            }
+            (_, later) => format!("vkCmdPipelineBarrier2 before {}, with {src}, {dst}", self.name(later)),
+        }
     }
 
     /// The queue whose barrier makes the write visible to the host.
     fn queue_of_host_barrier(&self) -> Option<u32> {
         self.order.made_visible_to_host(&self.bytes)
-    }
-
-    /// Whether the barrier orders the two, put just before the second.
-    fn is_mended_by(&self, queue: u32, barrier: Barrier) -> bool {
-        let mut events = Events::default();
-        events.push(Event::Barrier { queue, submitted: self.points.1.submitted, barriers: [barrier].into() });
-        let mut order = Order::new(self.points.0, 0);
-        order.follow(&events, &self.bytes);
-        order.precedes(&self.points.1, &self.bytes).is_ok()
     }
 
     pub(super) fn name(&self, of: &AccessInfo) -> String {

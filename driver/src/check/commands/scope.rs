@@ -1,4 +1,5 @@
-//! Pipeline stages and access types of a compute device, as sets.
+//! Pipeline stages and access types of a compute device, as sets. Stages in which no command of this device accesses
+//! memory are links of dependency chains: programs name those of graphics where a queue advertises it.
 
 use ash::vk::{AccessFlags2 as Access, PipelineStageFlags2 as Flags};
 
@@ -33,14 +34,33 @@ impl Stage {
     }
 }
 
-/// A set of stages.
+/// The stages of the graphics pipeline after `DRAW_INDIRECT`, in logical order.
+const GRAPHICS: [(Flags, &str); 10] = [
+    (Flags::INDEX_INPUT, "INDEX_INPUT"),
+    (Flags::VERTEX_ATTRIBUTE_INPUT, "VERTEX_ATTRIBUTE_INPUT"),
+    (Flags::VERTEX_SHADER, "VERTEX_SHADER"),
+    (Flags::TESSELLATION_CONTROL_SHADER, "TESSELLATION_CONTROL_SHADER"),
+    (Flags::TESSELLATION_EVALUATION_SHADER, "TESSELLATION_EVALUATION_SHADER"),
+    (Flags::GEOMETRY_SHADER, "GEOMETRY_SHADER"),
+    (Flags::EARLY_FRAGMENT_TESTS, "EARLY_FRAGMENT_TESTS"),
+    (Flags::FRAGMENT_SHADER, "FRAGMENT_SHADER"),
+    (Flags::LATE_FRAGMENT_TESTS, "LATE_FRAGMENT_TESTS"),
+    (Flags::COLOR_ATTACHMENT_OUTPUT, "COLOR_ATTACHMENT_OUTPUT"),
+];
+
+/// Transfer stages of no command of this device.
+const TRANSFERS: [(Flags, &str); 2] = [(Flags::BLIT, "BLIT"), (Flags::RESOLVE, "RESOLVE")];
+
+/// A set of stages: a bit for each [`Stage`], then for each of [`GRAPHICS`] and of [`TRANSFERS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Stages(u8);
+pub(super) struct Stages(u32);
 
 impl Stages {
     pub(super) const NONE: Self = Self(0);
     /// `ALL_COMMANDS`: every stage of the device.
-    pub(super) const COMMANDS: Self = Self(0b01_1111);
+    pub(super) const COMMANDS: Self = Self(0b01_1111 | Self::GRAPHICS.0 | Self::TRANSFERS.0);
+    const GRAPHICS: Self = Self(((1 << GRAPHICS.len()) - 1) << Stage::ALL.len());
+    const TRANSFERS: Self = Self(((1 << TRANSFERS.len()) - 1) << (Stage::ALL.len() + GRAPHICS.len()));
 
     pub(super) fn of(stage: Stage) -> Self {
         Self(1 << stage as u8)
@@ -62,6 +82,12 @@ impl Stages {
         self.0 == 0
     }
 
+    /// Those that are in no other set.
+    fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// The stages in which commands of this device access memory, and the host's.
     pub(super) fn iter(self) -> impl Iterator<Item = Stage> {
         Stage::ALL.into_iter().filter(move |&stage| self.has(stage))
     }
@@ -81,27 +107,69 @@ impl Stages {
     /// A first synchronization scope: the stages that flags name, and logically earlier ones.
     pub(super) fn first_scope(flags: Flags) -> Self {
         let named = Self::named_first(flags);
-        if named.has(Stage::ComputeShader) { named.or(Self::of(Stage::DrawIndirect)) } else { named }
+        let graphics = named.and(Self::GRAPHICS);
+        // All graphics stages up to the last one.
+        let up_to = Self(u32::MAX.checked_shr(graphics.0.leading_zeros()).unwrap_or(0)).and(Self::GRAPHICS);
+        let follows_indirect = named.has(Stage::ComputeShader) || !graphics.is_empty();
+        let indirect = if follows_indirect { Self::of(Stage::DrawIndirect) } else { Self::NONE };
+        named.or(up_to).or(indirect)
     }
 
     /// A second synchronization scope: the stages that flags name, and logically later ones.
     pub(super) fn second_scope(flags: Flags) -> Self {
         let named = Self::named_second(flags);
-        if named.has(Stage::DrawIndirect) { named.or(Self::of(Stage::ComputeShader)) } else { named }
+        if named.has(Stage::DrawIndirect) {
+            return named.or(Self::of(Stage::ComputeShader)).or(Self::GRAPHICS);
+        }
+        // All graphics stages from the first one.
+        let first = named.and(Self::GRAPHICS).0.trailing_zeros();
+        named.or(Self(u32::MAX.checked_shl(first).unwrap_or(0)).and(Self::GRAPHICS))
+    }
+
+    /// The flags without `VK_PIPELINE_STAGE_2_` and `_BIT`, as a program may write them.
+    pub(super) fn name(self) -> String {
+        if self == Self::COMMANDS {
+            return "ALL_COMMANDS".to_owned();
+        }
+        let drawing = Self::GRAPHICS.or(Self::of(Stage::DrawIndirect));
+        let transfers = Self::TRANSFERS.or(Self::of(Stage::Copy)).or(Self::of(Stage::Clear));
+        let (mut left, mut names) = (self, Vec::new());
+        for (all, name) in [(drawing, "ALL_GRAPHICS"), (transfers, "ALL_TRANSFER")] {
+            if left.and(all) == all {
+                names.push(name);
+                left = left.without(all);
+            }
+        }
+        names.extend(left.iter().map(Stage::name));
+        let others = GRAPHICS.iter().chain(&TRANSFERS).zip(Stage::ALL.len()..);
+        names.extend(others.filter(|(_, bit)| left.0 >> bit & 1 != 0).map(|((_, name), _)| *name));
+        if names.is_empty() { "NONE".to_owned() } else { names.join(" | ") }
     }
 
     /// The stages that flags name, without `TOP_OF_PIPE` and `BOTTOM_OF_PIPE`.
     fn named(flags: Flags) -> Self {
+        let shaders = (2..6).fold(Self::NONE, |all, number| all.or(Self::other(number)));
         let sets = [
             (Flags::ALL_COMMANDS, Self::COMMANDS),
+            (Flags::ALL_GRAPHICS, Self::GRAPHICS.or(Self::of(Stage::DrawIndirect))),
+            (Flags::VERTEX_INPUT, Self::other(0).or(Self::other(1))),
+            (Flags::PRE_RASTERIZATION_SHADERS, shaders),
             (Flags::DRAW_INDIRECT, Self::of(Stage::DrawIndirect)),
             (Flags::COMPUTE_SHADER, Self::of(Stage::ComputeShader)),
-            (Flags::ALL_TRANSFER, Self::of(Stage::Copy).or(Self::of(Stage::Clear))),
+            (Flags::ALL_TRANSFER, Self::TRANSFERS.or(Self::of(Stage::Copy)).or(Self::of(Stage::Clear))),
             (Flags::COPY, Self::of(Stage::Copy)),
             (Flags::CLEAR, Self::of(Stage::Clear)),
             (Flags::HOST, Self::of(Stage::Host)),
         ];
-        sets.into_iter().filter(|(flag, _)| flags.intersects(*flag)).fold(Self::NONE, |all, (_, set)| all.or(set))
+        let others =
+            GRAPHICS.iter().chain(&TRANSFERS).enumerate().map(|(number, (flag, _))| (*flag, Self::other(number)));
+        let all = sets.into_iter().chain(others);
+        all.filter(|(flag, _)| flags.intersects(*flag)).fold(Self::NONE, |all, (_, set)| all.or(set))
+    }
+
+    /// A stage of [`GRAPHICS`] or, after those, of [`TRANSFERS`].
+    fn other(number: usize) -> Self {
+        Self(1 << (Stage::ALL.len() + number))
     }
 }
 
@@ -227,6 +295,21 @@ mod tests {
         assert!(indirect.stages.has(Stage::ComputeShader) && !indirect.named.has(Stage::ComputeShader));
         assert!(!Side::destination(scope(Flags::COMPUTE_SHADER, Access::NONE)).stages.has(Stage::DrawIndirect));
         assert!(Side::source(scope(Flags::COMPUTE_SHADER, Access::NONE)).stages.has(Stage::DrawIndirect));
+    }
+
+    #[test]
+    fn graphics_stages_are_links_of_chains() {
+        let (fragment, vertex) = (Flags::FRAGMENT_SHADER, Flags::VERTEX_SHADER);
+        let meets = |dst, src| !Stages::second_scope(dst).and(Stages::first_scope(src)).is_empty();
+        assert!(meets(fragment, fragment) && meets(vertex, fragment) && meets(fragment, vertex | fragment));
+        assert!(!meets(fragment, vertex), "it is logically earlier");
+        assert!(!meets(fragment, Flags::COMPUTE_SHADER) && !meets(fragment, Flags::ALL_TRANSFER));
+        assert!(meets(Flags::DRAW_INDIRECT, vertex) && meets(Flags::BLIT, Flags::ALL_TRANSFER));
+        assert!(meets(Flags::VERTEX_INPUT, Flags::PRE_RASTERIZATION_SHADERS));
+        assert!(Stages::second_scope(Flags::ALL_GRAPHICS).has(Stage::ComputeShader));
+        let drawing = Stages::named_second(Flags::ALL_GRAPHICS);
+        assert!(drawing.has(Stage::DrawIndirect) && !drawing.has(Stage::ComputeShader) && !drawing.has(Stage::Copy));
+        assert_eq!([drawing, Stages::named(fragment)].map(Stages::name), ["ALL_GRAPHICS", "FRAGMENT_SHADER"]);
     }
 
     #[test]

@@ -1,45 +1,18 @@
-//! The bytes that a dispatch accesses, with the instruction that accessed each last.
+//! The bytes that a dispatch accesses, with the instruction that accessed each last, for each kind of access that later
+//! commands tell apart.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use cranelift_entity::EntitySet;
-use foldhash::fast::FixedState;
 use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Memory, Observer, Target};
-use spelter_shaders::check::{GRANULE, InlineChecks, InlineMemory, MAX_SITES, Planes};
+use spelter_shaders::check::{GRANULE, InlineChecks, InlineMemory, MAX_SITES, Plane, Planes};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{AtomicOp, Scope, Site, SiteAction};
 
-use super::memory::{PAGE, Pages};
-
-/// An instruction, counted from 1; 0 is none.
-type SiteNumber = u32;
-
-/// The instructions that wrote and that read a byte. An atomic is in both if it does both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::check) struct Touch {
-    write: SiteNumber,
-    read: SiteNumber,
-}
-
-impl Touch {
-    /// The instruction that wrote last.
-    pub(super) fn write(self) -> Option<Site> {
-        self.write.checked_sub(1).map(Site::from_u32)
-    }
-
-    /// The instruction that read last.
-    pub(super) fn read(self) -> Option<Site> {
-        self.read.checked_sub(1).map(Site::from_u32)
-    }
-}
-
-/// Words of a page.
-const WORDS: usize = PAGE as usize / 4;
-
-/// Pages that are found without the map.
-const RECENT: usize = 16;
+use super::kinds::{Kind, Kinds};
+use super::marks::{Mark, Marks, SiteNumber, Touch};
 
 /// What a dispatch touched so far.
 #[derive(Debug)]
@@ -52,12 +25,13 @@ pub(in crate::check) struct Touched {
     marked: BTreeMap<u64, [bool; 2]>,
     /// The one that was marked last, and which marks it may have.
     last: (u64, [bool; 2]),
-    /// Other whole words.
-    pages: Vec<(u64, Box<[Touch]>)>,
-    places: HashMap<u64, u32, FixedState>,
-    recent: [u32; RECENT],
-    /// Sub-word accesses.
-    parts: Pages<Touch>,
+    /// Other accesses, by their [`Kind`].
+    marks: [Marks; Kind::ALL.len()],
+    /// What tells kinds apart, if several may access one word; otherwise all are of one kind.
+    kinds: Option<Arc<Kinds>>,
+    /// Where machine code marks what a descriptor reads whose memory has accesses of another kind: the first address,
+    /// and a byte for each word after it.
+    apart: Vec<(u64, Arc<Planes>)>,
     /// The stores that stand for loads, too.
     updates: EntitySet<Site>,
     /// The descriptor that each instruction used last.
@@ -95,10 +69,9 @@ impl Touched {
             marked: BTreeMap::new(),
             last: (u64::MAX, [false; 2]),
             actions,
-            pages: Vec::new(),
-            places: HashMap::default(),
-            recent: [0; RECENT],
-            parts: Pages::default(),
+            marks: Default::default(),
+            kinds: None,
+            apart: Vec::new(),
             budget,
             lost: 0,
         }
@@ -109,6 +82,11 @@ impl Touched {
     /// [`Kernel::updates`]: spelter_shaders::ir::Kernel::updates
     pub(in crate::check) fn updating(self, updates: &EntitySet<Site>) -> Self {
         Self { updates: updates.clone(), ..self }
+    }
+
+    /// The same, where some memory may have accesses of several kinds.
+    pub(in crate::check) fn telling_apart(self, kinds: Option<&Arc<Kinds>>) -> Self {
+        Self { kinds: kinds.cloned(), ..self }
     }
 
     /// Whether an instruction that writes also stands for a load.
@@ -126,26 +104,6 @@ impl Touched {
         self.examples.get(site.as_u32() as usize).copied().flatten()
     }
 
-    /// The page with this number.
-    #[inline]
-    fn page(&mut self, number: u64) -> Option<&mut [Touch]> {
-        let recent = &mut self.recent[number as usize % RECENT];
-        if self.pages.get(*recent as usize).is_none_or(|(known, _)| *known != number) {
-            *recent = match self.places.get(&number) {
-                Some(place) => *place,
-                None if self.pages.len() as u64 * 2 * PAGE >= self.budget => return None,
-                None => {
-                    let place = self.pages.len() as u32;
-                    self.places.insert(number, place);
-                    self.pages.push((number, vec![Touch::default(); WORDS].into_boxed_slice()));
-                    place
-                }
-            };
-        }
-        let recent = *recent as usize;
-        self.pages.get_mut(recent).map(|(_, words)| &mut **words)
-    }
-
     #[inline]
     fn touch(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
         let Memory::Device(address) = target.memory else { return };
@@ -153,27 +111,18 @@ impl Touched {
         self.references[site.as_u32() as usize] = target.reference;
         self.examples[site.as_u32() as usize].get_or_insert((address, by));
         let number = site.as_u32() + 1;
-        let end = address.saturating_add(target.bytes.into());
-        if !(address.is_multiple_of(4) && end.is_multiple_of(4)) {
-            return self.touch_part(number, address..end, (wrote, reads));
+        let bytes = address..address.saturating_add(target.bytes.into());
+        let kind = self.kinds.as_ref().map_or(Kind::Storage, |kinds| kinds.of(site, target.reference));
+        let mark = Mark { number, wrote, reads };
+        let marks = &mut self.marks[kind as usize];
+        if !(bytes.start.is_multiple_of(4) && bytes.end.is_multiple_of(4)) {
+            return marks.touch_part(bytes, mark);
         }
-        if self.mark(number, address..end, (wrote, reads)) {
+        if kind == Kind::Storage && self.mark(number, bytes.clone(), (wrote, reads)) {
             return;
         }
-        let mut at = address;
-        while at < end {
-            let Some(page) = self.page(at / PAGE) else {
-                self.lost += 1;
-                return;
-            };
-            let touch = &mut page[(at % PAGE / 4) as usize];
-            if wrote {
-                touch.write = number;
-            }
-            if reads {
-                touch.read = number;
-            }
-            at += 4;
+        if !self.marks[kind as usize].touch(bytes, mark, &mut self.budget) {
+            self.lost += 1;
         }
     }
 
@@ -214,76 +163,81 @@ impl Touched {
         true
     }
 
-    #[cold]
-    fn touch_part(&mut self, number: SiteNumber, bytes: Range<u64>, (wrote, reads): (bool, bool)) {
-        for byte in bytes {
-            let mut touch = self.parts.at(byte);
-            touch.write = if wrote { number } else { touch.write };
-            touch.read = if reads { number } else { touch.read };
-            self.parts.set(byte..byte + 1, touch);
+    /// Passes the runs of bytes that the same instructions accessed, for each kind of access: words in ascending
+    /// order, then those of sub-word accesses. The marks go.
+    pub(super) fn runs(&mut self, mut each: impl FnMut(Range<u64>, Touch)) {
+        let planes = self.planes.take();
+        let marked = std::mem::take(&mut self.marked);
+        if let Some(planes) = planes {
+            runs_of_marks(&planes, marked, 0, &mut each);
         }
+        for (start, planes) in std::mem::take(&mut self.apart) {
+            let granules = (0..).take_while(|granule| planes.cover(&(granule * GRANULE..(granule + 1) * GRANULE)));
+            runs_of_marks(&planes, granules.map(|granule| (granule, [false, true])), start, &mut each);
+        }
+        self.marks.iter().for_each(|marks| marks.runs(&mut each));
     }
 
-    /// Passes the runs of bytes that the same instructions accessed: words in ascending order, then those of sub-word
-    /// accesses. The marks go.
-    pub(super) fn runs(&mut self, mut each: impl FnMut(Range<u64>, Touch)) {
-        let mut last: Option<(Range<u64>, Touch)> = None;
-        let planes = self.planes.take();
-        for (granule, marked) in std::mem::take(&mut self.marked) {
-            let Some(marks) = planes.as_ref().and_then(|planes| planes.marks(granule)) else { continue };
-            // Most granules have marks of one kind only: the others are not looked at.
-            let [writes, reads] = marks;
-            let (mut at, words) = (0, writes.len());
-            while at < words {
-                let (write, read, end) = match marked {
-                    [true, true] => (writes[at], reads[at], at + run(&writes[at..], &reads[at..])),
-                    [true, false] => (writes[at], 0, at + run_of(&writes[at..])),
-                    [false, true] => (0, reads[at], at + run_of(&reads[at..])),
-                    [false, false] => (0, 0, words),
-                };
-                if (write, read) != (0, 0) {
-                    if marked[0] {
-                        writes[at..end].fill(0);
-                    }
-                    if marked[1] {
-                        reads[at..end].fill(0);
-                    }
-                    let address = |word: usize| granule * GRANULE + 4 * word as u64;
-                    let touch = Touch { write: write.into(), read: read.into() };
-                    match &mut last {
-                        Some((range, same)) if *same == touch && range.end == address(at) => range.end = address(end),
-                        _ => {
-                            let before = last.replace((address(at)..address(end), touch));
-                            before.into_iter().for_each(|(range, touch)| each(range, touch));
-                        }
-                    }
-                }
-                at = end;
-            }
+    /// Memory for the marks of descriptors that read memory which has accesses of another kind: at these places of a
+    /// list of descriptors, the planes. `None` if there is not enough.
+    fn marks_apart(&self, descriptors: &[u32], buffers: &[GuestSlice]) -> Option<Vec<(usize, u64, Arc<Planes>)>> {
+        let Some(kinds) = &self.kinds else { return Some(Vec::new()) };
+        let slice_of = |number: u32| buffers.get(number as usize).copied().unwrap_or(GuestSlice::EMPTY);
+        let apart: Vec<_> = (0..)
+            .zip(descriptors)
+            .filter(|&(_, &number)| kinds.of_descriptor(number) != Kind::Storage)
+            .map(|(at, &number)| (at, slice_of(number)))
+            .filter(|(_, slice)| !slice.is_empty())
+            .collect();
+        if apart.iter().map(|(_, slice)| slice.len() / 4).sum::<u64>() > self.budget {
+            return None;
         }
-        last.into_iter().for_each(|(range, touch)| each(range, touch));
-        let mut order: Vec<_> = self.pages.iter().collect();
-        order.sort_unstable_by_key(|(number, _)| *number);
-        let mut open: Option<(Range<u64>, Touch)> = None;
-        for (number, words) in order {
-            for (word, &touch) in words.iter().enumerate() {
-                let at = number * PAGE + 4 * word as u64;
-                match &mut open {
-                    Some((range, same)) if *same == touch && range.end == at => range.end = at + 4,
-                    _ => {
-                        let last = open.replace((at..at + 4, touch));
-                        if let Some((range, touch)) = last.filter(|(_, touch)| *touch != Touch::default()) {
-                            each(range, touch);
-                        }
-                    }
-                }
-            }
-        }
-        if let Some((range, touch)) = open.filter(|(_, touch)| *touch != Touch::default()) {
-            each(range, touch);
-        }
-        self.parts.all(each);
+        apart.into_iter().map(|(at, slice)| Some((at, slice.address() as u64, Planes::new(0..slice.len())?))).collect()
     }
+}
+
+/// Passes the runs of marks of granules, each with the kinds of marks that it may have, and removes the marks. `base`
+/// is added to addresses.
+fn runs_of_marks(
+    planes: &Planes,
+    marked: impl IntoIterator<Item = (u64, [bool; 2])>,
+    base: u64,
+    each: &mut impl FnMut(Range<u64>, Touch),
+) {
+    let mut last: Option<(Range<u64>, Touch)> = None;
+    for (granule, marked) in marked {
+        let Some(marks) = planes.marks(granule) else { continue };
+        // Most granules have marks of one kind only: the others are not looked at.
+        let [writes, reads] = marks;
+        let (mut at, words) = (0, writes.len());
+        while at < words {
+            let (write, read, end) = match marked {
+                [true, true] => (writes[at], reads[at], at + run(&writes[at..], &reads[at..])),
+                [true, false] => (writes[at], 0, at + run_of(&writes[at..])),
+                [false, true] => (0, reads[at], at + run_of(&reads[at..])),
+                [false, false] => (0, 0, words),
+            };
+            if (write, read) != (0, 0) {
+                if marked[0] {
+                    writes[at..end].fill(0);
+                }
+                if marked[1] {
+                    reads[at..end].fill(0);
+                }
+                let address = |word: usize| base + granule * GRANULE + 4 * word as u64;
+                let touch = Touch::new(write.into(), read.into());
+                match &mut last {
+                    Some((range, same)) if *same == touch && range.end == address(at) => range.end = address(end),
+                    _ => {
+                        let before = last.replace((address(at)..address(end), touch));
+                        before.into_iter().for_each(|(range, touch)| each(range, touch));
+                    }
+                }
+            }
+            at = end;
+        }
+    }
+    last.into_iter().for_each(|(range, touch)| each(range, touch));
 }
 
 /// The memory of lanes that follow each other and access consecutive words of a granule, and the first of the lanes.
@@ -328,7 +282,13 @@ pub(in crate::check) struct Both<'a, O> {
 impl<O: Observer> Observer for Both<'_, O> {
     fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
         self.touched.planes.as_ref()?;
-        let memory = self.observer.inline(checks, buffers)?;
+        let apart = self.touched.marks_apart(&checks.descriptors, buffers)?;
+        let mut memory = self.observer.inline(checks, buffers)?;
+        for (at, start, planes) in apart {
+            let [.., has_read] = &mut memory.planes[at];
+            *has_read = planes.slice(Plane::HasRead, 0..4 * has_read.len());
+            self.touched.apart.push((start, planes));
+        }
         for &(site, reference) in &checks.sites {
             self.touched.references[site.as_u32() as usize] = reference;
         }
@@ -416,8 +376,8 @@ mod tests {
         touched.touch(BY, Site::from_u32(1), target(4096, 16), false);
         touched.touch(BY, Site::from_u32(1), target(9001, 2), false);
         let mut list = Vec::new();
-        touched.runs(|range, touch| list.push((range, touch.write, touch.read)));
-        assert_eq!(list, [(4088..4096, 1, 0), (4096..4112, 1, 2), (4112..8208, 1, 0), (9001..9003, 0, 2)]);
+        touched.runs(|range, touch| list.push((range, touch.numbers())));
+        assert_eq!(list, [(4088..4096, (1, 0)), (4096..4112, (1, 2)), (4112..8208, (1, 0)), (9001..9003, (0, 2))]);
         assert_eq!(touched.reference(Site::from_u32(1)), 3);
         assert_eq!(touched.example(Site::from_u32(1)), Some((4096, BY)));
     }
@@ -452,17 +412,17 @@ mod tests {
             touch(1, 16, 4);
             touch(1, 4 * GRANULE, 4);
             let mut list = Vec::new();
-            touched.runs(|range, touch| list.push((range, touch.write, touch.read)));
+            touched.runs(|range, touch| list.push((range, touch.numbers())));
             let after = GRANULE + 8..GRANULE + 100;
             let beyond = 4 * GRANULE..4 * GRANULE + 4;
             assert_eq!(
                 list,
                 [
-                    (16..20, 0, 2),
-                    (GRANULE - 100..GRANULE, 1, 0),
-                    (GRANULE..GRANULE + 8, 1, 2),
-                    (after, 1, 0),
-                    (beyond, 0, 2)
+                    (16..20, (0, 2)),
+                    (GRANULE - 100..GRANULE, (1, 0)),
+                    (GRANULE..GRANULE + 8, (1, 2)),
+                    (after, (1, 0)),
+                    (beyond, (0, 2))
                 ]
             );
         }

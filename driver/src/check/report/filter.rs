@@ -77,8 +77,8 @@ impl Suppression {
         match self.field {
             Field::Rule => matches_rule(&self.pattern, finding.rule),
             Field::Memory => finding.memory.as_ref().is_some_and(|memory| {
-                let name = memory.place.name();
-                name.is_some_and(|name| matches(&self.pattern, name))
+                let names = [memory.place.name(), memory.resource.as_ref().map(|resource| &*resource.name)];
+                names.into_iter().flatten().any(|name| matches(&self.pattern, name))
                     || matches(&self.pattern, &memory.place.to_string())
             }),
             Field::Line | Field::Kernel => finding.first.iter().chain([&finding.second]).any(of_access),

@@ -48,7 +48,16 @@ fn memory(memory: &FoundMemory) -> Json {
     let bytes = [memory.bytes.start, memory.bytes.end];
     match &memory.place {
         FoundPlace::Descriptor { set, binding, element, name } => {
-            json!({ "set": set, "binding": binding, "element": element, "name": name.as_deref(), "bytes": bytes })
+            let resource = memory.resource.as_ref();
+            json!({
+                "set": set,
+                "binding": binding,
+                "element": element,
+                "name": name.as_deref(),
+                "resource": resource.map(|resource| resource.kind.name()),
+                "resource_name": resource.map(|resource| &*resource.name),
+                "bytes": bytes,
+            })
         }
         FoundPlace::Variable { name } => json!({ "variable": &**name, "bytes": bytes }),
         FoundPlace::Resource { kind, name, number } => {
@@ -61,6 +70,7 @@ fn memory(memory: &FoundMemory) -> Json {
 fn command(command: &FoundCommand) -> Json {
     json!({
         "name": &*command.name,
+        "pipeline": command.pipeline.as_deref(),
         "number": command.number,
         "command_buffer": command.command_buffer.as_deref(),
         "index": command.index,

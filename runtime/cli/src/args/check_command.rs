@@ -45,8 +45,8 @@ pub(crate) struct CheckCommandArgs {
     #[arg(long, value_name = "N", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) many_seeds: Option<u32>,
-    /// Check only part I of N equal parts of the dispatches; the others run unchecked. With --many-seeds, run only part
-    /// I of N of the orders, and check all their dispatches.
+    /// Check only part I of N equal parts of the dispatches; the others run unchecked, and no part sees a race between
+    /// dispatches of two parts. With --many-seeds, run only part I of N of the orders, and check all their dispatches.
     #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
     pub(crate) shard: Option<Shard>,
     /// Write what each order found as a line of JSON to this file, and run only the orders that it lacks: see `spelter
@@ -57,8 +57,8 @@ pub(crate) struct CheckCommandArgs {
     /// least is 320K.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) check_memory: Option<u64>,
-    /// Accept that a part of the accesses was not checked. Without this option the exit status is 67 then, if there is
-    /// no error and the program succeeded.
+    /// Accept that a part of what the program did was not checked, or that it used no device of Spelter. Without this
+    /// option the exit status is 67 then, if there is no error and the program succeeded.
     #[arg(long)]
     pub(crate) allow_unchecked: bool,
     /// What is done about accesses of the program through mapped pointers. With advise they are not seen, and a note

@@ -34,11 +34,11 @@ pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
         std::fs::write(path, text).map_err(|error| Failure::file(path, error))?;
     }
     write_files(&args.files, &merged.findings)?;
-    print(&merged);
+    print(&merged, args.graphics);
     let has_errors = merged.count(Severity::Error) > 0;
     Ok(match status {
         _ if has_errors && args.error_exitcode != 0 => args.error_exitcode,
-        0 if !has_errors && merged.stats().is_partial() && !args.allow_unchecked => UNCHECKED_STATUS,
+        0 if !has_errors && merged.is_partial() && !args.allow_unchecked => UNCHECKED_STATUS,
         _ => status,
     })
 }
@@ -75,7 +75,7 @@ fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static s
 }
 
 /// Prints the summary. The findings were printed while the program ran.
-fn print(merged: &Merged) {
+fn print(merged: &Merged, graphics: bool) {
     let stats = merged.stats();
     note_gaps(&stats);
     let undecided = merged.checked("undecided");
@@ -86,15 +86,22 @@ fn print(merged: &Merged) {
         let problem = "processes ended without their counts, which are missing below";
         output::note(format_args!("{} of {} {problem}", merged.without_counts, merged.processes));
     }
+    if merged.unfinished > 0 {
+        let problem = "processes ended before all that they submitted had run and was checked";
+        output::note(format_args!("{} of {} {problem}", merged.unfinished, merged.processes));
+    }
     if merged.runs == 0 {
         output::note("the shard has no order of --many-seeds: nothing ran");
         return;
     }
     if merged.processes == 0 {
         output::note("nothing was checked: no process created a device of Spelter");
+        if !graphics {
+            output::note("programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics");
+        }
         return;
     }
-    let (suppressed, not_shown, is_partial) = (merged.suppressed, merged.not_shown, stats.is_partial());
+    let (suppressed, not_shown, is_partial) = (merged.suppressed, merged.not_shown, merged.is_partial());
     let summary = report::summary(|severity| merged.count(severity), suppressed, not_shown, is_partial);
     let plural = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let dispatches = plural(merged.checked("dispatches"), "dispatch", "dispatches");

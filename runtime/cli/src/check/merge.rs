@@ -14,6 +14,8 @@ pub(super) struct Merged {
     pub(super) processes: usize,
     /// Those of them that did not write their counts: they were killed, or ended by `_exit`.
     pub(super) without_counts: usize,
+    /// Those that ended before all that they submitted had run.
+    pub(super) unfinished: usize,
     /// Findings that were suppressed.
     pub(super) suppressed: usize,
     /// Findings of other rules than those of --only.
@@ -61,6 +63,7 @@ impl Merged {
             for (print, count) in summary["counts"].as_object().into_iter().flatten() {
                 counts.insert((index, print.clone()), count.as_u64().unwrap_or(0));
             }
+            merged.unfinished += usize::from(summary["unfinished"] == true);
             merged.suppressed += summary["suppressed"].as_u64().unwrap_or(0) as usize;
             merged.not_shown += summary["not_shown"].as_u64().unwrap_or(0) as usize;
             for (name, count) in summary["checked"].as_object().into_iter().flatten() {
@@ -110,6 +113,12 @@ impl Merged {
         }
     }
 
+    /// Whether something that ran was not checked, or no device ran it: without a finding, that shows nothing.
+    pub(super) fn is_partial(&self) -> bool {
+        let is_nothing = self.runs > 0 && self.processes == 0;
+        is_nothing || self.without_counts > 0 || self.unfinished > 0 || self.stats().is_partial()
+    }
+
     /// Number of findings of this severity.
     pub(super) fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding["severity"] == severity.name()).count()
@@ -124,6 +133,7 @@ impl Merged {
             "findings": findings,
             "processes": self.processes,
             "processes_without_counts": self.without_counts,
+            "processes_unfinished": self.unfinished,
             "suppressed": self.suppressed,
             "not_shown": self.not_shown,
             "checked": self.checked,
@@ -137,6 +147,7 @@ impl Merged {
             findings: result["findings"].as_array().cloned().unwrap_or_default(),
             processes: count("processes"),
             without_counts: count("processes_without_counts"),
+            unfinished: count("processes_unfinished"),
             suppressed: count("suppressed"),
             not_shown: count("not_shown"),
             checked: result["checked"].as_object().cloned().unwrap_or_default(),
@@ -161,6 +172,7 @@ impl Merged {
         }
         self.processes += other.processes;
         self.without_counts += other.without_counts;
+        self.unfinished += other.unfinished;
         self.suppressed += other.suppressed;
         self.not_shown += other.not_shown;
         self.runs += other.runs;
@@ -172,6 +184,7 @@ impl Merged {
             "runs": self.runs,
             "processes": self.processes,
             "processes_without_counts": self.without_counts,
+            "processes_unfinished": self.unfinished,
             "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning),
             "notes": self.count(Severity::Note),
@@ -202,9 +215,10 @@ mod tests {
             {"summary":{"process":7,"suppressed":1,"counts":{"aa":5},"checked":{"dispatches":3}}}
             {"summary":{"process":7,"suppressed":2,"counts":{"aa":6},"checked":{"dispatches":4}}}
             {"started":{"process":7,"program":"c"}}
-            {"summary":{"process":7,"suppressed":0,"counts":{},"checked":{"dispatches":10}}}
+            {"summary":{"process":7,"suppressed":0,"unfinished":true,"counts":{},"checked":{"dispatches":10}}}
             {"torn"#;
         let merged = Merged::new(lines);
+        assert_eq!((merged.unfinished, Merged::from_result(&merged.result()).unfinished), (1, 1));
         assert_eq!((merged.processes, merged.without_counts, merged.suppressed), (3, 1, 2));
         assert_eq!(merged.checked("dispatches"), 14);
         let found: Vec<_> = merged.findings.iter().map(|f| (&f["id"], &f["severity"], &f["count"])).collect();
