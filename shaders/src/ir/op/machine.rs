@@ -1,5 +1,5 @@
-//! Which operations back ends implement. Lowering replaces all others by these, the SIMD verifier rejects all others, and
-//! selection has code for each.
+//! Which operations back ends implement. Lowering replaces all others by these, the SIMD verifier rejects all others,
+//! and selection has code for each.
 
 use super::Op;
 
@@ -8,8 +8,8 @@ pub fn works_on_exponents(op: Op) -> bool {
     matches!(op, Op::Significand | Op::Exponent | Op::Scale)
 }
 
-/// Whether back ends implement the operation with the exact bits of its function in this folder (`inverse_sqrt`: within 2
-/// units in the last place).
+/// Whether back ends implement the operation with the exact bits of its function in this folder (`inverse_sqrt`: within
+/// 2 units in the last place).
 pub fn is_basic(op: Op) -> bool {
     is_basic_integer(op) || is_basic_float(op) || works_on_doubles(op) || works_on_subwords(op)
 }

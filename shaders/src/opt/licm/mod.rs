@@ -1,8 +1,8 @@
 //! Loop-invariant code motion.
 //!
 //! An instruction moves before the outermost loop in which neither its operands nor, for a load, the memory it reads
-//! can change (`analysis/clobbers.rs`). It moves to the loop's preheader (`preheader`). A moved result occupies a register
-//! throughout the loop, so the number of cheap operations moved out of a loop is limited.
+//! can change (`analysis/clobbers.rs`). It moves to the loop's preheader (`preheader`). A moved result occupies a
+//! register throughout the loop, so the number of cheap operations moved out of a loop is limited.
 
 mod preheader;
 
