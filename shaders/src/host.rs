@@ -4,6 +4,9 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// Words of a message's operands, at most.
+pub(crate) const MAX_MESSAGE_WORDS: u32 = 256;
+
 /// Services of the host. The default clock always reads 0 and the default printer drops messages.
 #[derive(Clone, Debug)]
 pub struct Host {

@@ -1,5 +1,6 @@
 //! Analyses of kernels: dominators, loops, value ranges, uniformity, reconvergence. They change nothing.
 
+mod clobbers;
 mod induction;
 mod lane_affine;
 mod loops;
@@ -12,6 +13,7 @@ mod uniformity;
 
 pub use crate::ssa::{FlowGraph, predecessors};
 use crate::{ir, ssa};
+pub(crate) use clobbers::Clobbers;
 pub use induction::{Induction, max_trip_count, sum, terms};
 pub use lane_affine::{BlockShapes, LaneAffine, LaneConstants, LaneOffsetTable, LaneOffsets, Shape, UniformTerm};
 pub use loops::{Loop, Loops, positions};

@@ -126,16 +126,22 @@ impl History {
     /// Bytes of a history, about.
     pub(super) const BYTES: u64 = 192;
 
-    /// Adds an access, which is not ordered after all that are like it. `join` makes one cell of two, and `near` tells
-    /// whether two cells are of one workgroup.
-    pub(super) fn add(&mut self, access: Access, join: impl Fn(Cell, Cell) -> Cell, near: impl Fn(Cell, Cell) -> bool) {
+    /// Adds an access, which is not ordered after all that are like it. `join` makes one cell of two, and
+    /// `of_one_workgroup` tells whether two cells are of one workgroup.
+    pub(super) fn add(
+        &mut self,
+        access: Access,
+        join: impl Fn(Cell, Cell) -> Cell,
+        of_one_workgroup: impl Fn(Cell, Cell) -> bool,
+    ) {
         self.accesses.push(access);
         if self.accesses.len() <= MAX_ACCESSES {
             return;
         }
         // Accesses of one workgroup that are alike become one; if there are none, those of several workgroups; if all
         // differ, the first ones, whatever they are.
-        let tests: [Test<'_>; 3] = [&|a, b| a.alike(b) && near(a.cell, b.cell), &|a, b| a.alike(b), &|_, _| true];
+        let tests: [Test<'_>; 3] =
+            [&|a, b| a.alike(b) && of_one_workgroup(a.cell, b.cell), &|a, b| a.alike(b), &|_, _| true];
         for test in tests {
             let mut kept: SmallVec<[Access; 4]> = SmallVec::new();
             for access in self.accesses.drain(..) {

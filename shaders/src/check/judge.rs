@@ -61,10 +61,10 @@ impl Workgroup {
             (Some(_), Some(_)) if same_reference => Cause::Overlap,
             _ => Cause::Unordered,
         };
-        let near = self.owns(cell);
+        let is_own = self.owns(cell);
         // What one class orders says nothing of accesses of another class to the same memory.
         if a.class == now.class && self.knows(epochs, cell, now.class, now.local) {
-            if private && !(lenient && near) {
+            if private && !(lenient && is_own) {
                 return Verdict::Racy(Cause::Private);
             }
             if earlier.reads || same_reference {
@@ -76,7 +76,7 @@ impl Workgroup {
             Cause::Command
         } else if unordered != Cause::Unordered {
             unordered
-        } else if near && self.layout.epoch(cell) < self.met {
+        } else if is_own && self.layout.epoch(cell) < self.met {
             if private { Cause::Private } else { Cause::Barrier }
         } else {
             Cause::Unordered

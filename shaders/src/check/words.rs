@@ -153,7 +153,7 @@ impl Judges<'_> {
         let Some(history) = page.history(word) else { return };
         history.accesses = accesses;
         if !merged {
-            history.add(now.access, join, |a, b| workgroup.near(epochs, a, b));
+            history.add(now.access, join, |a, b| workgroup.of_one_workgroup(epochs, a, b));
         }
     }
 

@@ -202,12 +202,12 @@ impl Workgroup {
 
     /// One cell that stands for the agents of both.
     pub(super) fn join(&self, epochs: &Epochs, a: Cell, b: Cell) -> Cell {
-        let near = match (self.owns(a), self.owns(b)) {
+        let same = match (self.owns(a), self.owns(b)) {
             (true, true) => true,
-            (false, false) => self.near(epochs, a, b),
+            (false, false) => self.of_one_workgroup(epochs, a, b),
             _ => false,
         };
-        if !near {
+        if !same {
             return self.layout.cell(epochs.several(), Group::Workgroup);
         }
         let group = self.layout.join(self.layout.group(a), self.layout.group(b));
@@ -215,7 +215,7 @@ impl Workgroup {
     }
 
     /// Whether both cells are of the same workgroup of the present command.
-    pub(super) fn near(&self, epochs: &Epochs, a: Cell, b: Cell) -> bool {
+    pub(super) fn of_one_workgroup(&self, epochs: &Epochs, a: Cell, b: Cell) -> bool {
         match (epochs.owner(a), epochs.owner(b)) {
             (Some((a @ Owner::Workgroup { command, .. }, _)), Some((b, _))) => a == b && command == epochs.command(),
             _ => false,

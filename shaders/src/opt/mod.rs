@@ -20,7 +20,6 @@ mod range_simplify;
 mod unroll;
 
 use crate::ir::Kernel;
-pub(crate) use licm::Clobbers;
 
 /// One pass.
 #[derive(Clone, Copy, Debug)]

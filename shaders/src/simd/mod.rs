@@ -37,7 +37,6 @@ pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, 
 pub use kernel::{BlockData, Kernel, SubgroupLoop, ValueDef};
 pub use licm::licm;
 pub use merge_blocks::merge_blocks;
-pub(crate) use routine::MAX_WORDS;
 pub use routine::Routine;
 pub use schedule::{Scheduled, schedule};
 pub use types::Type;

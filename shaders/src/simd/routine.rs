@@ -1,10 +1,8 @@
 //! Library functions that kernels call for all lanes at once, with operands and results in rows of memory.
 
 use super::{CheckRoutine, LANES};
+use crate::host::MAX_MESSAGE_WORDS;
 use crate::image::{ImageOp, lanes};
-
-/// Words of a message's operands, at most.
-pub(crate) const MAX_WORDS: u32 = 256;
 
 /// A function that kernels call. Operands and results are rows of words, one word for each lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,7 +75,7 @@ impl Routine {
         match self {
             Self::Image(op) => op.check(),
             Self::Check(check) => check.check(),
-            Self::Print { words, .. } if *words > MAX_WORDS => Err("a message has too many words"),
+            Self::Print { words, .. } if *words > MAX_MESSAGE_WORDS => Err("a message has too many words"),
             Self::BufferAt | Self::Clock | Self::Print { .. } => Ok(()),
         }
     }

@@ -1,8 +1,8 @@
 //! Rules for single instructions: operand types and parameters.
 
 use super::{Address, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
+use crate::ir::op::{is_basic, works_on_doubles, works_on_exponents, works_on_subwords};
 use crate::ir::{self, AtomicOp, Op, Width};
-use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents, works_on_subwords};
 use crate::ssa;
 
 type Operands = ssa::Operands<Kernel>;

@@ -2,8 +2,8 @@
 
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
+use crate::ir::op::{works_on_doubles, works_on_subwords};
 use crate::ir::{self, BuiltIn, InstData as Scalar, Op};
-use crate::lower::math::{works_on_doubles, works_on_subwords};
 use crate::simd::{Field, InstData, LANES, WideOp};
 
 /// Whether an operation has a scalar form: floats are always kept in vectors.

@@ -15,7 +15,7 @@ pub(crate) fn is_rounded(op: Op) -> bool {
 
 /// The operations that are expanded without an error.
 fn exact() -> impl Iterator<Item = Op> {
-    let basic = |op: &Op| spelter_shaders::lower::math::is_basic(*op);
+    let basic = |op: &Op| spelter_shaders::ir::op::is_basic(*op);
     Op::ALL.iter().copied().filter(move |op| !basic(op) && !is_rounded(*op))
 }
 

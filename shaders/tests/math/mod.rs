@@ -15,8 +15,9 @@ use std::sync::atomic::AtomicU32;
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use spelter_shaders::back::{Code, Scratch, interp::Program};
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::op::{is_basic, works_on_exponents};
 use spelter_shaders::ir::{InstData, Kernel, Op, Type, verify};
-use spelter_shaders::lower::math::{MathOptions, is_basic, run, works_on_exponents};
+use spelter_shaders::lower::math::{MathOptions, run};
 
 /// What differential tests use.
 const EXACT: MathOptions = MathOptions { fast_inverse_sqrt: false, exponents: false };

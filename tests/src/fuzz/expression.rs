@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use spelter_shaders::ir::op::works_on_exponents;
 use spelter_shaders::ir::{BuiltIn, Op, Type, Value};
-use spelter_shaders::lower::math::works_on_exponents;
 
 use super::feature::Feature;
 use super::maker::Maker;

@@ -19,9 +19,10 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ("ir", &["host", "text", "work", "image", "ssa"]),
     ("analysis", &["image", "ssa", "abi", "ir"]),
     ("check", &["guest", "image", "ir"]),
+    ("front", &["host", "image", "abi", "ir", "analysis"]),
     ("lower", &["ir"]),
-    ("opt", &["image", "abi", "ir", "analysis"]),
-    ("simd", &["text", "work", "image", "ssa", "ir", "analysis", "check", "lower"]),
+    ("opt", &["abi", "ir", "analysis"]),
+    ("simd", &["host", "text", "work", "image", "ssa", "ir", "analysis", "check"]),
     (
         "back",
         &[
@@ -36,12 +37,10 @@ const LAYERS: [(&str, &[&str]); 21] = [
             "ir",
             "analysis",
             "check",
-            "lower",
             "simd",
         ],
     ),
-    ("front", &["host", "image", "abi", "ir", "analysis", "simd"]),
-    ("vectorize", &["image", "abi", "ir", "analysis", "check", "lower", "opt", "simd"]),
+    ("vectorize", &["image", "abi", "ir", "analysis", "check", "simd"]),
     ("compile", &["float_mode", "ir", "check", "lower", "opt", "simd", "back", "front", "vectorize"]),
     ("explain", &["float_mode", "ir", "back", "compile"]),
 ];

@@ -5,9 +5,8 @@ use super::scalar::Scalar;
 use super::translate::{Translator, shared};
 use super::types::Type;
 use super::words::{Checked, Id, Inst, operand, text};
-use crate::host::{Kind, Message, Operand};
+use crate::host::{Kind, MAX_MESSAGE_WORDS, Message, Operand};
 use crate::ir::{self, BuiltIn, InstData, Scope, Value};
-use crate::simd::MAX_WORDS;
 
 impl Translator<'_> {
     /// `OpReadClockKHR`: 64 bits, as one integer or two words.
@@ -67,7 +66,7 @@ impl Translator<'_> {
                 });
             }
         }
-        if args.len() > MAX_WORDS as usize {
+        if args.len() > MAX_MESSAGE_WORDS as usize {
             return Ok(());
         }
         let messages = &mut self.builder.kernel().messages;

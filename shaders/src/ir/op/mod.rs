@@ -12,6 +12,7 @@ pub mod field;
 pub mod float;
 pub mod int;
 pub mod long;
+mod machine;
 pub mod math;
 pub mod pack;
 pub mod packed;
@@ -20,6 +21,7 @@ mod table;
 pub mod trig;
 
 use super::{Scalar, Type};
+pub use machine::{is_basic, works_on_doubles, works_on_exponents, works_on_subwords};
 
 /// Operands of an operation, at most.
 pub const MAX_ARGS: usize = 4;

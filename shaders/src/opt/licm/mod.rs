@@ -1,17 +1,15 @@
 //! Loop-invariant code motion.
 //!
 //! An instruction moves before the outermost loop in which neither its operands nor, for a load, the memory it reads
-//! can change (`clobbers`). It moves to the loop's preheader (`preheader`). A moved result occupies a register
-//! throughout the loop, so the number of cheap operations moved out of a loop is limited.
+//! can change (`analysis/clobbers.rs`). It moves to the loop's preheader (`preheader`). A moved result occupies a
+//! register throughout the loop, so the number of cheap operations moved out of a loop is limited.
 
-mod clobbers;
 mod preheader;
 
 use cranelift_entity::SecondaryMap;
 
-use crate::analysis::{Dominators, Loops};
+use crate::analysis::{Clobbers, Dominators, Loops};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Type, Value};
-pub(crate) use clobbers::Clobbers;
 
 /// Maximum number of loop levels that an instruction moves out of, and that are compared: keeps deep nests linear.
 const MAX_LEVELS: usize = 24;

@@ -24,7 +24,7 @@ fn find(rows: &CoveringRows, word: u32) -> (usize, u8) {
 
 /// Loads words from one memory region, the same for all lanes.
 pub(super) fn load_from(widen: &mut Widen<'_>, region: MemoryRegion, plan: &AccessPlan, ty: ir::Type) -> Value {
-    match &plan.pattern {
+    match plan.pattern() {
         AccessPattern::Segments(segments) => load_segments(widen, region, &plan.offset, segments),
         _ => {
             let target = AccessTarget::new(widen, region, plan);
@@ -35,7 +35,7 @@ pub(super) fn load_from(widen: &mut Widen<'_>, region: MemoryRegion, plan: &Acce
 
 /// Stores words to one memory region, the same for all lanes.
 pub(super) fn store_to(widen: &mut Widen<'_>, region: MemoryRegion, plan: &AccessPlan, value: ir::Value) {
-    match &plan.pattern {
+    match plan.pattern() {
         AccessPattern::Segments(segments) => store_segments(widen, region, &plan.offset, segments, value),
         _ => {
             let target = AccessTarget::new(widen, region, plan);

@@ -30,9 +30,24 @@ pub(in crate::vectorize) enum GroupRole {
 #[derive(Clone, Debug)]
 pub(in crate::vectorize) struct AccessPlan {
     pub(in crate::vectorize) offset: Offset,
-    /// How the instruction is done if it is in no group.
-    pub(in crate::vectorize) pattern: AccessPattern,
-    pub(in crate::vectorize) group: Option<GroupRole>,
+    form: AccessForm,
+}
+
+/// Whether an instruction is done on its own.
+#[derive(Clone, Debug)]
+enum AccessForm {
+    Single(AccessPattern),
+    Grouped(GroupRole),
+}
+
+impl AccessPlan {
+    /// The pattern of an access that is in no group; those of a group are done by the group's elements.
+    pub(in crate::vectorize) fn pattern(&self) -> &AccessPattern {
+        match &self.form {
+            AccessForm::Single(pattern) => pattern,
+            AccessForm::Grouped(_) => unreachable!("an access of a group is not done on its own"),
+        }
+    }
 }
 
 /// The plans of a kernel.
@@ -90,7 +105,7 @@ impl AccessPlans {
         match access.elements(pattern).and_then(|found| InterleaveGroup::of_one(inst, access, found)) {
             Some(group) => self.add_group(group, accesses),
             None => {
-                let plan = AccessPlan { offset: access.offset.clone(), pattern: pattern.clone(), group: None };
+                let plan = AccessPlan { offset: access.offset.clone(), form: AccessForm::Single(pattern.clone()) };
                 self.plans[inst] = Some(Box::new(plan));
             }
         }
@@ -101,8 +116,7 @@ impl AccessPlans {
         let leader = leader.map(|&(inst, _)| inst);
         for &(inst, _) in &group.members {
             let role = if leader == Some(inst) { GroupRole::Leader(self.groups.len()) } else { GroupRole::Member };
-            let AccessCandidates { offset, candidates, .. } = &accesses[&inst];
-            let plan = AccessPlan { offset: offset.clone(), pattern: candidates[0].clone(), group: Some(role) };
+            let plan = AccessPlan { offset: accesses[&inst].offset.clone(), form: AccessForm::Grouped(role) };
             self.plans[inst] = Some(Box::new(plan));
         }
         self.groups.push(group);
@@ -127,10 +141,10 @@ impl AccessPlans {
     pub(in crate::vectorize) fn statistics(&self) -> Vec<(&'static str, u64)> {
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
         for plan in self.plans.values().flatten() {
-            let name = match plan.group {
-                Some(GroupRole::Member) => continue,
-                Some(GroupRole::Leader(group)) => self.groups[group].elements.lanes.name(),
-                None => plan.pattern.name(),
+            let name = match &plan.form {
+                AccessForm::Grouped(GroupRole::Member) => continue,
+                AccessForm::Grouped(GroupRole::Leader(group)) => self.groups[*group].elements.lanes.name(),
+                AccessForm::Single(pattern) => pattern.name(),
             };
             *counts.entry(name).or_default() += 1;
         }
@@ -139,17 +153,20 @@ impl AccessPlans {
 
     /// What an instruction does for its group; `None`: it has none.
     pub(in crate::vectorize) fn role(&self, inst: Inst) -> Option<GroupRole> {
-        self.plans[inst].as_ref()?.group
+        match self.plans[inst].as_ref()?.form {
+            AccessForm::Grouped(role) => Some(role),
+            AccessForm::Single(_) => None,
+        }
     }
 
     /// The values that the translation of an instruction's access reads; none if it is no access.
     pub(in crate::vectorize) fn operands(&self, inst: Inst) -> Vec<ir::Value> {
         let Some(plan) = &self.plans[inst] else { return Vec::new() };
         let terms = plan.offset.terms().map(|term| term.value);
-        let pattern = match plan.group {
-            Some(GroupRole::Leader(group)) => self.groups[group].elements.lanes.operands(),
-            Some(GroupRole::Member) => Default::default(),
-            None => plan.pattern.operands(),
+        let pattern = match &plan.form {
+            AccessForm::Grouped(GroupRole::Leader(group)) => self.groups[*group].elements.lanes.operands(),
+            AccessForm::Grouped(GroupRole::Member) => Default::default(),
+            AccessForm::Single(pattern) => pattern.operands(),
         };
         terms.chain(pattern).collect()
     }

@@ -68,7 +68,7 @@ fn load_subword_at(widen: &mut Widen<'_>, region: MemoryRegion, plan: &AccessPla
 
 /// Row of contiguous parts.
 fn subword_row(widen: &mut Widen<'_>, region: MemoryRegion, plan: &AccessPlan, width: Width) -> Option<Row> {
-    let AccessPattern::Contiguous { index } = plan.pattern else { return None };
+    let AccessPattern::Contiguous { index } = *plan.pattern() else { return None };
     let skip = uniform_part(widen, &plan.offset);
     let region = region.skip(&mut widen.builder, skip);
     let index = widen.get(index);

@@ -27,7 +27,7 @@ impl AccessTarget {
     pub(in crate::vectorize) fn new(widen: &mut Widen<'_>, region: MemoryRegion, plan: &AccessPlan) -> Self {
         let offset = &plan.offset;
         let whole = region.len;
-        match plan.pattern {
+        match *plan.pattern() {
             AccessPattern::Uniform => Self::Word(uniform_address(widen, region, plan)),
             AccessPattern::Contiguous { index } => {
                 let row = row_in_bounds(widen, region, offset, index);

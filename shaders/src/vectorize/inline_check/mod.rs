@@ -184,13 +184,13 @@ impl Widen<'_> {
         let skip = uniform_part(self, &plan.offset);
         let builder = &mut self.builder;
         let words = builder.wide(WideOp::Shr, &[skip, two]);
-        if !matches!(plan.pattern, AccessPattern::Uniform) {
+        if !matches!(plan.pattern(), AccessPattern::Uniform) {
             len = builder.wide(WideOp::SubSat, &[len, skip]);
             for base in [&mut written, &mut read] {
                 *base = builder.wide(WideOp::Add, &[*base, skip]);
             }
             marks = marks.map(|marks| builder.wide(WideOp::Add, &[marks, words]));
-            if let AccessPattern::Contiguous { index } = plan.pattern {
+            if let AccessPattern::Contiguous { index } = *plan.pattern() {
                 let limit = builder.wide(WideOp::Shr, &[len, two]);
                 let limit = builder.wide(WideOp::Truncate, &[limit]);
                 let index = self.get(index);

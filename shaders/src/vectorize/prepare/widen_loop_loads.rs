@@ -8,9 +8,8 @@
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
-use crate::analysis::{Induction, LaneOffsetTable, Loop, Shape, Uniformity, predecessors, terms};
+use crate::analysis::{Clobbers, Induction, LaneOffsetTable, Loop, Shape, Uniformity, predecessors, terms};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Place, Type, Value, ValueDef, Width};
-use crate::opt::Clobbers;
 
 /// Words of one widened load.
 const WORDS: u32 = 4;

@@ -6,7 +6,7 @@
 //! The operations are those of [`filter`](crate::image), in the same order.
 //!
 //! ```text
-//! here ──▶ near ──▶ row ──▶ line ──▶ codes of one row ────────────▶ end
+//! here ──▶ direct ─▶ row ──▶ line ──▶ codes of one row ───────────▶ end
 //!  │        │        └────▶ square ────────▶ texels ──▶ codes ───▶  ▲
 //!  │        └─────▶ odd ──▶ wrapped ───────▶  ▲   └──▶ floats ──▶   │
 //!  └─────────────────┴────────────────▶ call ───────────────────────┘
@@ -97,9 +97,9 @@ impl Widen<'_> {
         let head = self.head(&place);
         self.look_ahead(inst);
         let here = self.builder.current();
-        let [near, row, square, line, odd, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
-        self.builder.branch(pair.is_direct, near, call);
-        self.begin(near);
+        let [direct, row, square, line, odd, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(pair.is_direct, direct, call);
+        self.begin(direct);
         self.builder.branch(head.is_odd, odd, row);
         self.begin(row);
         self.builder.branch(head.is_sloped, square, line);

@@ -48,9 +48,10 @@ impl Widen<'_> {
             inside = self.builder.and(inside, is_there);
         }
         let here = self.builder.current();
-        let [near, row, gather, texel, whole, float, call, end] = std::array::from_fn(|_| self.builder.create_block());
-        self.builder.branch(is_direct, near, call);
-        self.begin(near);
+        let [direct, row, gather, texel, whole, float, call, end] =
+            std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(is_direct, direct, call);
+        self.begin(direct);
         let layer = op.arrayed.then(|| {
             let pitch = self.kept_in_lanes(source.layer_pitch);
             self.builder.pure(Op::IMul, &[rest[2], pitch])

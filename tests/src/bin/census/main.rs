@@ -1,5 +1,6 @@
-//! The census of passes: how many kernels of which projects each pass and each access pattern changes, and how many
-//! lines of code it has. A pass that changes kernels of one project only is tuned to that project.
+//! The census of passes: how many shaders of which projects each pass and each access pattern changes, and how many
+//! lines of code it has. A pass that changes shaders of one project only is tuned to that project, and one that changes
+//! this repository's kernels only is tuned to its tests and benchmarks.
 
 #![expect(clippy::print_stdout, reason = "this is a program for the command line")]
 
@@ -16,16 +17,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use report::{Project, Report};
+use report::{OWN, Project, Report};
 use spelter_tests::modules::collect;
 
-/// Counts the kernels that each pass of the compiler changes, by project.
+/// Counts the shaders that each pass of the compiler changes, by project.
+///
+/// The modules of a folder whose names are equal up to the first dot are variants of one shader: `blur.hlsl.spv` and
+/// `blur.glsl.spv`. A shader has one kernel for each entry point, and counts once if any of its variants is changed.
 #[derive(Debug, Parser)]
 #[command(name = "census")]
 struct Args {
     /// Modules (.spv, .spvasm, .wgsl) of a project: a name and a file, or a folder.
     #[arg(required = true, value_name = "NAME=PATH", value_parser = project)]
     projects: Vec<(String, PathBuf)>,
+    /// Modules of this repository: a file, or a folder. They have a column, but make no part general.
+    #[arg(long, value_name = "PATH")]
+    own: Vec<PathBuf>,
     /// Threads.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
@@ -36,6 +43,7 @@ struct Args {
 
 fn project(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
+        Some((OWN, _)) => Err(format!("`{OWN}` is the column of `--own`")),
         Some((name, path)) if !name.is_empty() && Path::new(path).exists() => Ok((name.into(), path.into())),
         Some((_, path)) => Err(format!("there is no `{path}`")),
         None => Err(format!("`{text}` is not NAME=PATH")),
@@ -45,11 +53,12 @@ fn project(text: &str) -> Result<(String, PathBuf), String> {
 fn main() -> ExitCode {
     let args = Args::parse();
     let mut files = Vec::new();
-    for (name, path) in &args.projects {
+    let foreign = args.projects.iter().map(|(name, path)| (name.as_str(), path));
+    for (name, path) in foreign.chain(args.own.iter().map(|path| (OWN, path))) {
         let mut found = Vec::new();
         collect(path, &mut found);
         found.sort();
-        files.extend(found.into_iter().map(|path| (name.as_str(), path)));
+        files.extend(found.into_iter().map(|path| (name, path)));
     }
     let bar = ProgressBar::new(files.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").unwrap_or(ProgressStyle::default_bar()));

@@ -1,15 +1,18 @@
 //! The table of the census: a row for each part of the compiler, a column for each project.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::subject::Found;
+use crate::subject::{Found, Shader};
 
-/// Kernels that a part must change, in at least two projects, to be worth its lines.
-const MIN_KERNELS: usize = 10;
+/// Shaders that a part must change, in at least two other projects, to be worth its lines.
+const MIN_SHADERS: usize = 10;
+
+/// The column of this repository's kernels, which show what they test, and do not make a part general.
+pub(crate) const OWN: &str = "own";
 
 /// A part of the compiler: its name, and its files or folders below `shaders/src`.
 type Part = (&'static str, &'static [&'static str]);
@@ -60,16 +63,20 @@ pub(crate) const PARTS: &[Part] = &[
 pub(crate) struct Project {
     kernels: usize,
     rejected: Vec<String>,
-    /// Kernels that each part changed.
-    changed: BTreeMap<&'static str, usize>,
+    shaders: BTreeSet<Shader>,
+    /// Shaders of which each part changed a variant.
+    changed: BTreeMap<&'static str, BTreeSet<Shader>>,
 }
 
 impl Project {
     pub(crate) fn add(&mut self, found: Found) {
         self.kernels += found.kernels.len();
         self.rejected.extend(found.rejected);
-        for part in found.kernels.into_iter().flatten() {
-            *self.changed.entry(part).or_default() += 1;
+        for (shader, parts) in found.kernels {
+            for part in parts {
+                self.changed.entry(part).or_default().insert(shader.clone());
+            }
+            self.shaders.insert(shader);
         }
     }
 }
@@ -85,11 +92,21 @@ impl Report {
             project.rejected.sort();
             (name.to_owned(), project)
         };
-        Self { projects: projects.into_iter().map(named).collect() }
+        let mut projects: Vec<_> = projects.into_iter().map(named).collect();
+        projects.sort_by_key(|(name, _)| name == OWN);
+        Self { projects }
     }
 
+    /// The shaders that a part changed, by project.
     fn counts(&self, part: &str) -> Vec<usize> {
-        self.projects.iter().map(|(_, project)| project.changed.get(part).copied().unwrap_or(0)).collect()
+        self.projects.iter().map(|(_, project)| project.changed.get(part).map_or(0, BTreeSet::len)).collect()
+    }
+
+    /// Whether a part changes enough shaders, of at least two other projects.
+    fn is_general(&self, part: &str) -> bool {
+        let counts = self.projects.iter().zip(self.counts(part));
+        let counts: Vec<usize> = counts.filter(|((name, _), _)| name != OWN).map(|(_, count)| count).collect();
+        counts.iter().sum::<usize>() >= MIN_SHADERS && counts.iter().filter(|&&count| count > 0).count() >= 2
     }
 
     /// A table; parts below the threshold have a mark, rejected kernels a line each.
@@ -98,15 +115,20 @@ impl Report {
         self.projects.iter().for_each(|(name, _)| _ = write!(text, " {name} |"));
         text += " general |\n| --- | ---: |";
         self.projects.iter().for_each(|_| text += " ---: |");
-        text += " --- |\n| kernels | |";
-        self.projects.iter().for_each(|(_, project)| _ = write!(text, " {} |", project.kernels));
-        text += " |\n";
+        text += " --- |\n";
+        let rows: [(&str, fn(&Project) -> usize); 2] =
+            [("kernels", |project| project.kernels), ("shaders", |project| project.shaders.len())];
+        for (name, count) in rows {
+            let _ = write!(text, "| {name} | |");
+            self.projects.iter().for_each(|(_, project)| _ = write!(text, " {} |", count(project)));
+            text += " |\n";
+        }
         for &(part, files) in PARTS {
             let counts = self.counts(part);
             let lines = lines(files).map_or(String::new(), |lines| lines.to_string());
             let _ = write!(text, "| {part} | {lines} |");
             counts.iter().for_each(|count| _ = write!(text, " {count} |"));
-            let _ = writeln!(text, " {} |", if is_general(&counts) { "yes" } else { "**no**" });
+            let _ = writeln!(text, " {} |", if self.is_general(part) { "yes" } else { "**no**" });
         }
         for (name, project) in self.projects.iter().filter(|(_, project)| !project.rejected.is_empty()) {
             let _ = writeln!(text, "\n{name}: {} without machine code", project.rejected.len());
@@ -121,19 +143,17 @@ impl Report {
             let counts = self.counts(name);
             let by_project: BTreeMap<_, _> =
                 self.projects.iter().map(|(name, _)| name.as_str()).zip(counts.iter().copied()).collect();
-            json!({ "part": name, "lines": lines(files), "kernels": by_project, "general": is_general(&counts) })
+            json!({ "part": name, "lines": lines(files), "shaders": by_project, "general": self.is_general(name) })
         };
-        let project = |(name, project): &(String, Project)| json!({ "project": name, "kernels": project.kernels, "rejected": project.rejected });
+        let project = |(name, project): &(String, Project)| {
+            let Project { kernels, rejected, shaders, .. } = project;
+            json!({ "project": name, "kernels": kernels, "shaders": shaders.len(), "rejected": rejected })
+        };
         json!({
             "parts": PARTS.iter().map(part).collect::<Vec<_>>(),
             "projects": self.projects.iter().map(project).collect::<Vec<_>>(),
         })
     }
-}
-
-/// Whether a part changes enough kernels, of at least two projects.
-fn is_general(counts: &[usize]) -> bool {
-    counts.iter().sum::<usize>() >= MIN_KERNELS && counts.iter().filter(|&&count| count > 0).count() >= 2
 }
 
 /// Lines of files and folders below `shaders/src`; `None` for parts without files of their own.
@@ -161,8 +181,35 @@ mod tests {
         }
     }
 
+    /// A report in which `licm` changed as many shaders of each project.
+    fn report(counts: &[(&'static str, usize)]) -> Report {
+        let projects = counts.iter().map(|&(name, count)| {
+            let shaders = (0..count).map(|number| Shader::new(format!("{number}.spv").as_ref(), "main"));
+            let kernels = shaders.map(|shader| (shader, BTreeSet::from(["licm"]))).collect();
+            let mut project = Project::default();
+            project.add(Found { kernels, rejected: Vec::new() });
+            (name, project)
+        });
+        Report::new(projects.collect())
+    }
+
     #[test]
-    fn a_part_is_general_with_ten_kernels_of_two_projects() {
-        assert!(is_general(&[9, 1]) && !is_general(&[9, 0]) && !is_general(&[10, 0]) && !is_general(&[5, 4]));
+    fn a_part_is_general_with_ten_shaders_of_two_other_projects() {
+        let general = |counts: &[_]| report(counts).is_general("licm");
+        assert!(general(&[("a", 9), ("b", 1)]) && !general(&[("a", 10), ("b", 0)]) && !general(&[("a", 5), ("b", 4)]));
+        assert!(!general(&[("a", 10), (OWN, 10)]) && !general(&[("a", 5), ("b", 1), (OWN, 10)]));
+    }
+
+    #[test]
+    fn variants_count_once_and_own_kernels_are_the_last_column() {
+        let mut project = Project::default();
+        for file in ["blur.glsl.spv", "blur.hlsl.spv"] {
+            let shader = Shader::new(file.as_ref(), "main");
+            project.add(Found { kernels: vec![(shader, BTreeSet::from(["licm"]))], rejected: Vec::new() });
+        }
+        let text = Report::new(BTreeMap::from([("zeta", project), (OWN, Project::default())])).markdown();
+        assert!(text.contains("| part | lines | zeta | own | general |"), "{text}");
+        assert!(text.contains("| kernels | | 2 | 0 | |") && text.contains("| shaders | | 1 | 0 | |"), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("| licm |") && line.contains("| 1 | 0 |")), "{text}");
     }
 }

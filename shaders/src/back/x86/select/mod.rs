@@ -43,7 +43,7 @@ use regalloc2::{Operand, PReg, RegClass, VReg};
 use self::avx2::Avx2;
 use self::avx512::Avx512;
 use self::isa::VectorIsa;
-use self::prefetch::Strides;
+use self::prefetch::PrefetchStrides;
 use self::upper_bounds::UpperBounds;
 use self::value_uses::ValueUses;
 use super::vcode::{Build, InstKind, VCode};
@@ -62,7 +62,7 @@ struct Select<'k, V> {
     kernel: &'k Kernel,
     uses: ValueUses,
     bounds: UpperBounds,
-    strides: Strides,
+    strides: PrefetchStrides,
     code: VCode,
     vectors: V,
     /// The register of a value; of a vector or mask, the one with the lowest lanes.
@@ -93,7 +93,7 @@ fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode> {
         kernel,
         uses: ValueUses::new(kernel),
         bounds: UpperBounds::new(kernel),
-        strides: Strides::new(kernel),
+        strides: PrefetchStrides::new(kernel),
         code,
         vectors: V::new(kernel),
         regs: SecondaryMap::with_capacity(kernel.values.len()),

@@ -21,16 +21,16 @@ const MAX_HARDWARE_STRIDE: u32 = 2 * LANES;
 /// until the next workgroup.
 const WORKGROUP_DISTANCES: std::ops::RangeInclusive<i32> = LANES as i32..=16 * 1024;
 
-/// Strides of values over loop iterations and workgroups.
+/// Strides of values over loop iterations and workgroups, from which prefetch distances follow.
 #[derive(Debug, Default)]
-pub(super) struct Strides {
+pub(super) struct PrefetchStrides {
     /// Loop counters with long strides.
-    far: EntitySet<Value>,
+    long_strides: EntitySet<Value>,
     /// The indices of the subgroup loops.
     subgroups: EntitySet<Value>,
     /// Increase of a value from one workgroup (or group of merged workgroups) to the next in x, if known: 0 for values
     /// that do not depend on it, unknown for values that a loop changes, as their rows would be prefetched repeatedly.
-    growth: SecondaryMap<Value, Option<i32>>,
+    workgroup_strides: SecondaryMap<Value, Option<i32>>,
     /// Images, by address and pitch, of which the current block prefetches a row already: a stencil's other rows are
     /// prefetched by other subgroups.
     images: SmallVec<[(Value, Value); 4]>,
@@ -38,7 +38,7 @@ pub(super) struct Strides {
     block: Option<Block>,
 }
 
-impl Strides {
+impl PrefetchStrides {
     pub(super) fn new(kernel: &Kernel) -> Self {
         let mut strides = Self::default();
         let passed = passed(kernel);
@@ -46,14 +46,14 @@ impl Strides {
         for &block in &kernel.layout {
             let data = &kernel.blocks[block];
             for (&param, passed) in data.params.iter().zip(&passed[block]) {
-                if has_long_stride(kernel, param, passed) {
-                    strides.far.insert(param);
+                if is_counter_with_long_stride(kernel, param, passed) {
+                    strides.long_strides.insert(param);
                 }
-                strides.growth[param] = strides.subgroups.contains(param).then_some(0);
+                strides.workgroup_strides[param] = strides.subgroups.contains(param).then_some(0);
             }
             for &inst in &data.insts {
                 if let [result] = *kernel.results[inst].as_slice() {
-                    strides.growth[result] = strides.growth_of(kernel, &kernel.insts[inst]);
+                    strides.workgroup_strides[result] = strides.workgroup_stride_of(kernel, &kernel.insts[inst]);
                 }
             }
         }
@@ -65,10 +65,10 @@ impl Strides {
         if !in_buffer(kernel, row.base) {
             return None;
         }
-        if self.is_far(kernel, row.index) {
+        if self.has_long_stride(kernel, row.index) {
             return Some(NEXT_SUBGROUPS);
         }
-        let words = self.growth[row.index].filter(|words| WORKGROUP_DISTANCES.contains(words))?;
+        let words = self.workgroup_strides[row.index].filter(|words| WORKGROUP_DISTANCES.contains(words))?;
         if let Some(pitch) = self.pitch(kernel, row.index) {
             if self.block.replace(block) != Some(block) {
                 self.images.clear();
@@ -84,11 +84,11 @@ impl Strides {
     /// The row pitch of the image that an index belongs to: `y * pitch + x`, or that plus a row or a few words.
     fn pitch(&self, kernel: &Kernel, index: Value) -> Option<Value> {
         let Some(InstData::Pure { op: Op::IAdd | Op::ISub, args }) = kernel.definition(index) else { return None };
-        let moves = |value: Value| self.growth[value] != Some(0);
+        let moves = |value: Value| self.workgroup_strides[value] != Some(0);
         let (x, rest) = if moves(args[0]) { (args[0], args[1]) } else { (args[1], args[0]) };
         if let Some(words) = kernel.constant(rest) {
-            let near = (words as u32).cast_signed().unsigned_abs() <= LANES;
-            return near.then(|| self.pitch(kernel, x))?;
+            let is_neighbour = (words as u32).cast_signed().unsigned_abs() <= LANES;
+            return is_neighbour.then(|| self.pitch(kernel, x))?;
         }
         let is_offset = |&pitch: &Value| is_or_negates(kernel, rest, pitch) || self.is_subgroup(kernel, rest);
         factor(kernel, rest).or_else(|| self.pitch(kernel, x).filter(is_offset))
@@ -103,16 +103,16 @@ impl Strides {
         self.subgroups.contains(index)
     }
 
-    /// Whether the row of the next iteration is far away.
-    fn is_far(&self, kernel: &Kernel, index: Value) -> bool {
-        self.far.contains(index)
+    /// Whether a row's index has a long stride in a loop.
+    fn has_long_stride(&self, kernel: &Kernel, index: Value) -> bool {
+        self.long_strides.contains(index)
             || matches!(kernel.definition(index), Some(InstData::Pure { op: Op::IAdd, args })
-                if args.iter().any(|&arg| self.far.contains(arg)))
+                if args.iter().any(|&arg| self.long_strides.contains(arg)))
     }
 
     /// The increase of a result, given that of its operands.
-    fn growth_of(&self, kernel: &Kernel, data: &InstData) -> Option<i32> {
-        let of = |value| self.growth[value];
+    fn workgroup_stride_of(&self, kernel: &Kernel, data: &InstData) -> Option<i32> {
+        let of = |value| self.workgroup_strides[value];
         let constant = |value| kernel.constant(value).map(|bits| bits as i32);
         match data {
             InstData::Context { field: Field::WorkgroupId(0) } => i32::try_from(kernel.merged_workgroups).ok(),
@@ -166,7 +166,7 @@ fn in_buffer(kernel: &Kernel, base: Value) -> bool {
 }
 
 /// Whether the parameter is a counter with a long stride.
-fn has_long_stride(kernel: &Kernel, param: Value, passed: &Passed) -> bool {
+fn is_counter_with_long_stride(kernel: &Kernel, param: Value, passed: &Passed) -> bool {
     passed.iter().any(|&(value, _)| match kernel.definition(value) {
         Some(InstData::Pure { op: Op::IAdd, args }) if args.contains(&param) => {
             let step = if args[0] == param { args[1] } else { args[0] };

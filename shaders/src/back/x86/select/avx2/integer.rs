@@ -5,8 +5,8 @@ use iced_x86::Code;
 use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::{RegisterPair, Source};
+use crate::ir::op::{works_on_doubles, works_on_subwords};
 use crate::ir::{Op, Type};
-use crate::lower::math::{works_on_doubles, works_on_subwords};
 use crate::simd::Value;
 
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;

@@ -8,8 +8,8 @@ use super::super::{Result, Select};
 use super::Avx512;
 use super::compare::Comparison;
 use super::operand::Source;
+use crate::ir::op::works_on_subwords;
 use crate::ir::{Op, Type};
-use crate::lower::math::works_on_subwords;
 use crate::simd::{Inst, InstData, Value};
 
 impl Select<'_, Avx512> {

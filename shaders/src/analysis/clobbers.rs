@@ -5,7 +5,7 @@
 
 use cranelift_entity::EntitySet;
 
-use crate::analysis::Loops;
+use super::Loops;
 use crate::image::Kind;
 use crate::ir::{Access, BufferSpace, InstData, Kernel, Place, Semantics, Variable, VariableSpace};
 
