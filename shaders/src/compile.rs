@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use cranelift_entity::EntitySet;
+
 use crate::back::x86::{self, Isa};
 use crate::back::{Code, ObservedCode, interp};
 use crate::front::room::HasRoom;
 use crate::front::{Blocks, Error, Language, Remark, SpecializationConstant, spirv, wgsl};
-use crate::ir::{Kernel, SourceLine, VERIFIES};
+use crate::ir::{Binding, Kernel, SourceLine, VERIFIES};
 use crate::lower::math::{self, MathOptions};
 use crate::vectorize::AccessCosts;
 use crate::{check, float_mode, opt, simd, vectorize};
@@ -304,6 +306,20 @@ pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Che
     }
     // A replay records every access.
     kernel.inline_checks = checks != Checks::All;
+    with_checks(kernel, backend)
+}
+
+/// As [`compile_checked`] with [`Checks::All`], and without all checks and syncs but those of accesses that may be to
+/// the memory of these bindings: for replays that need to know no more.
+pub fn compile_checked_for(kernel: &Kernel, backend: Backend, bindings: &EntitySet<Binding>) -> Checked {
+    let mut kernel = kernel.clone();
+    check::insert(&mut kernel);
+    check::keep_accesses(&mut kernel, bindings);
+    with_checks(kernel, backend)
+}
+
+/// Compiles a kernel that has its checks.
+fn with_checks(kernel: Kernel, backend: Backend) -> Checked {
     let interpreted = |kernel: Kernel, fallback: Option<String>| {
         let code = Box::new(interp::Program::new(&kernel));
         Checked { code, kernel, backend: Backend::Interpreter, fallback }
