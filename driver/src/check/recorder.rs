@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
-use spelter_memory_model::event::{Classes, Scope as MemoryScope};
+use spelter_memory_model::event::{Class, Classes, Scope as MemoryScope};
 use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
 use spelter_shaders::ir::{Scope, Site, SiteAction, SiteData, StorageClass};
 
 use super::barrier_order::BarrierOrder;
 use super::log::{Atomics, Dispatch, Entry, Index, Instance, Log, MaybeIndex, Thread, Word, reference};
 use super::operation::{operation, scope};
+use super::slice::Undecided;
 
 /// The last write of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,9 +141,36 @@ impl Recorder {
     }
 
     /// The log of a dispatch that was stopped: the events until then.
-    pub(super) fn finish_stopped(mut self) -> Log {
-        self.log.stopped = true;
+    pub(super) fn finish_stopped(mut self, why: Undecided) -> Log {
+        self.log.stopped = Some(why);
         self.finish()
+    }
+
+    /// Whether it takes no more events.
+    pub(super) fn is_cut(&self) -> bool {
+        self.log.cut
+    }
+
+    /// Whether workgroups that touch no candidate word may be needed, too: others read their atomics.
+    pub(super) fn needs_all_workgroups(&self) -> bool {
+        self.atomics_of_device().any(|class| self.ordered.contains(class))
+    }
+
+    /// Workgroups were not observed.
+    pub(super) fn skipped_workgroups(&mut self) {
+        let has_atomics = self.atomics_of_device().next().is_some();
+        self.log.lacks_atomics |= has_atomics;
+    }
+
+    /// The classes of the atomics on device memory.
+    fn atomics_of_device(&self) -> impl Iterator<Item = Class> {
+        let sites = self.log.dispatches.iter().flat_map(|dispatch| dispatch.sites.values());
+        sites.filter_map(|site| match site.action {
+            SiteAction::Atomic { class, .. } if class != StorageClass::Workgroup => {
+                operation(&site.action, true, None).access().map(|access| access.class)
+            }
+            _ => None,
+        })
     }
 
     /// Forgets the workgroup that ran, unless its events are needed.

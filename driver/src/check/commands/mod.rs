@@ -283,6 +283,10 @@ impl CommandLog for Checker {
     fn ended(&self, id: SubmissionId, batch: &Batch) {
         self.commands().ended(self, id, batch);
     }
+
+    fn is_examining(&self) -> bool {
+        self.examining.get()
+    }
 }
 
 fn barriers(of: &[exec::Barrier]) -> Arc<[Barrier]> {

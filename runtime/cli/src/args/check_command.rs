@@ -57,8 +57,8 @@ pub(crate) struct CheckCommandArgs {
     /// least is 320K.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) check_memory: Option<u64>,
-    /// Accept that a part of the accesses was not checked. Without this option the exit status is 67 then, if there is
-    /// no error and the program succeeded.
+    /// Accept that a part was not checked, or stayed undecided. Without this option the exit status is 67 then, if there
+    /// is no error and the program succeeded.
     #[arg(long)]
     pub(crate) allow_unchecked: bool,
     /// What is done about accesses of the program through mapped pointers. With advise they are not seen, and a note
