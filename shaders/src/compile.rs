@@ -5,10 +5,12 @@ mod module;
 use std::fmt;
 use std::str::FromStr;
 
+use cranelift_entity::EntitySet;
+
 pub use self::module::Module;
 use crate::back::x86::{self, Isa};
 use crate::back::{Code, ObservedCode, interp};
-use crate::ir::{Kernel, VERIFIES};
+use crate::ir::{Binding, Kernel, VERIFIES};
 use crate::lower::math::{self, MathOptions};
 use crate::vectorize::AccessCosts;
 use crate::{check, float_mode, opt, simd, vectorize};
@@ -167,6 +169,20 @@ pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Che
     }
     // A replay records every access.
     kernel.inline_checks = checks != Checks::All;
+    with_checks(kernel, backend)
+}
+
+/// As [`compile_checked`] with [`Checks::All`], and without all checks and syncs but those of accesses that may be to
+/// the memory of these bindings: for replays that need to know no more.
+pub fn compile_checked_for(kernel: &Kernel, backend: Backend, bindings: &EntitySet<Binding>) -> Checked {
+    let mut kernel = kernel.clone();
+    check::insert(&mut kernel);
+    check::keep_accesses(&mut kernel, bindings);
+    with_checks(kernel, backend)
+}
+
+/// Compiles a kernel that has its checks.
+fn with_checks(kernel: Kernel, backend: Backend) -> Checked {
     let interpreted = |kernel: Kernel, fallback: Option<String>| {
         let code = Box::new(interp::Program::new(&kernel));
         Checked { code, kernel, backend: Backend::Interpreter, fallback }

@@ -15,6 +15,7 @@ use spelter_shaders::schedule::Schedule;
 use super::commands::{Commands, Trap};
 use super::progress::ProgressCounts;
 use super::resources::Resources;
+use super::second_pass::Examining;
 use super::snapshot::Snapshot;
 use super::{CheckOptions, Finding, FindingIdentity};
 use crate::memory::{Closed, HostObserver, HostView};
@@ -43,6 +44,8 @@ pub(crate) struct Checker {
     pub(super) progress: ProgressCounts,
     /// The host's view of the heap, if its accesses are trapped.
     pub(super) trap: Option<Trap>,
+    /// Whether a dispatch has ended, and is being examined.
+    pub(super) examining: Examining,
 }
 
 #[derive(Debug, Default)]
@@ -66,7 +69,9 @@ pub(super) struct Kept {
     detector: Option<Detector>,
     /// The marks of instructions, beside the detector's shadow.
     planes: Option<Arc<Planes>>,
+    /// Contents from before the dispatch, and from after it.
     pub(super) snapshot: Snapshot,
+    pub(super) after: Snapshot,
 }
 
 /// What checked mode did, in numbers.
@@ -88,6 +93,8 @@ pub struct CheckStats {
     /// to the word were too many to compare all. The first ones are warnings, unless those that were compared are
     /// ordered.
     pub lines_not_compared: u64,
+    /// Dispatches in which the search for notes ended before they did: it would have taken too long.
+    pub notes_not_searched: u64,
     /// Accesses that were not checked, because the shadow had no memory for them ([`CheckOptions::memory`]).
     pub accesses_not_checked: u64,
     /// Accesses of commands that were forgotten although later commands may race with them, because there were too many
@@ -101,7 +108,8 @@ impl CheckStats {
     /// Whether some accesses were not compared with all others, or some suspicions not decided: then that no error was
     /// found does not say that the execution has none.
     pub fn is_partial(&self) -> bool {
-        self.accesses_not_checked > 0 || self.commands_forgotten > 0 || self.findings_dropped > 0
+        let undecided = self.undecided + self.lines_not_compared;
+        undecided + self.accesses_not_checked + self.commands_forgotten + self.findings_dropped > 0
     }
 }
 
@@ -136,7 +144,13 @@ impl Checker {
             kept: Mutex::default(),
             progress: ProgressCounts::default(),
             trap: view.map(|(view, base)| Trap { view: Arc::clone(view), base }),
+            examining: Examining::default(),
         }
+    }
+
+    /// Addresses of device memory.
+    pub(super) fn memory(&self) -> Range<u64> {
+        self.memory.clone()
     }
 
     /// What is known of the commands of the device.
@@ -206,6 +220,13 @@ impl Checker {
     /// The counts so far.
     pub(crate) fn stats(&self) -> CheckStats {
         self.found.lock().counts
+    }
+
+    /// What changes if a dispatch shows anything new: the number of findings, and what stayed open or was refuted.
+    pub(super) fn open_ends(&self) -> [u64; 4] {
+        let found = self.found.lock();
+        let CheckStats { refuted, undecided, lines_not_compared, .. } = found.counts;
+        [found.list.len() as u64, refuted, undecided, lines_not_compared]
     }
 
     /// Whether an error about the same instructions was reported.

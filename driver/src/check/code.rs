@@ -1,12 +1,12 @@
 //! A kernel in checked mode: runs a dispatch under the detector, and again for what the detector suspects.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use cranelift_entity::EntitySet;
+use spelter_locks::Mutex;
 use spelter_shaders::abi::{self, DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::check::{self, Launch, Profile};
@@ -20,9 +20,14 @@ use super::dispatch::DispatchRun;
 use super::names::{KernelNames, Names, WorkgroupGrid};
 use super::notes::Noted;
 use super::progress::CountingObserver;
+use super::record::Interrupted;
 use super::repair::Budget;
-use super::replays::Interrupted;
+use super::second_pass::SecondPass;
+use super::settled::Settled;
 use crate::shader_source::ShaderSource;
+
+/// Variants of a kernel that are kept for replays.
+const MAX_OBSERVED: usize = 4;
 
 /// A kernel in checked mode.
 pub(crate) struct CheckedCode {
@@ -42,10 +47,14 @@ pub(crate) struct CheckedCode {
     apart: [OnceLock<Checked>; 2],
     /// For replays.
     all: OnceLock<Checked>,
+    /// For replays that need to know little: by the bindings whose accesses are observed.
+    observed: Mutex<Vec<(Vec<Binding>, Arc<Checked>)>>,
     /// For dispatches that are not checked.
     unchecked: OnceLock<Compiled>,
     /// What is known of the notes on it.
     pub(super) noted: Noted,
+    /// The races of it that need no replay.
+    pub(super) settled: Settled,
     /// The work of trials of repairs that is left.
     pub(super) trials: Budget,
 }
@@ -64,8 +73,10 @@ impl CheckedCode {
             needed,
             apart: Default::default(),
             all: OnceLock::new(),
+            observed: Mutex::default(),
             unchecked: OnceLock::new(),
             noted: Noted::default(),
+            settled: Settled::default(),
             trials: Budget::default(),
         }
     }
@@ -88,6 +99,25 @@ impl CheckedCode {
     /// By the engine that found the candidates: another one interleaves invocations in another way.
     pub(super) fn all(&self) -> &Checked {
         self.all.get_or_init(|| compile::compile_checked(&self.kernel, self.backend(), Checks::All))
+    }
+
+    /// The code whose accesses to these bindings are observed, and nothing else; `None` if it would run on another
+    /// engine.
+    pub(super) fn observed_at(&self, bindings: &EntitySet<Binding>) -> Option<Arc<Checked>> {
+        let key: Vec<Binding> = bindings.iter().collect();
+        let mut known = self.observed.lock();
+        let code = match known.iter().find(|(of, _)| *of == key) {
+            Some((_, code)) => Arc::clone(code),
+            None => {
+                let code = Arc::new(compile::compile_checked_for(&self.kernel, self.backend(), bindings));
+                if known.len() == MAX_OBSERVED {
+                    known.remove(0);
+                }
+                known.push((key, Arc::clone(&code)));
+                code
+            }
+        };
+        (code.backend == self.backend()).then_some(code)
     }
 
     /// The kernel as it was read.
@@ -220,9 +250,10 @@ impl Code for CheckedCode {
         let snapshot = (copied && outcome != Outcome::OutOfMemory).then_some(&kept.snapshot);
         let (ended, elapsed) = (outcome == Outcome::Done, began.elapsed());
         self.trials.refill();
-        let observed = Cell::default();
-        let interrupted =
-            DispatchRun { code: self, args, workgroups, snapshot, ended, elapsed, observed }.report(&detector);
+        let pass = if ended { SecondPass::of_ended(elapsed, args.stop) } else { SecondPass::of_stopped(elapsed) };
+        let (observed, is_large, is_partial) = Default::default();
+        let run = DispatchRun { code: self, args, workgroups, snapshot, ended, pass, observed, is_large, is_partial };
+        let interrupted = run.examine(&detector, &mut kept.after);
         kept.put(detector);
         self.checker.keep(kept);
         match interrupted {

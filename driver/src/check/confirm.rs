@@ -313,7 +313,7 @@ impl<'a> Pairs<'a> {
         let described = |pair: (usize, usize)| (self.described[pair.0], self.described[pair.1]);
         match self.open {
             Some((reason, pair)) => Some((reason, pair.map(described))),
-            None if self.log.stopped => Some((Undecided::Stopped, None)),
+            None if self.log.stopped.is_some() => self.log.stopped.map(|why| (why, None)),
             None if self.log.cut => Some((Undecided::Memory, None)),
             None if !self.conflicting => Some((Undecided::NotReproduced, None)),
             None => None,

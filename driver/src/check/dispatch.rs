@@ -3,16 +3,13 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::time::Duration;
 
-use spelter_shaders::abi::{self, DispatchArgs, Outcome, Stop};
-use spelter_shaders::back::{Scratch, Workgroups};
-use spelter_shaders::check::observer::{Invocation, Memory, Observer};
+use spelter_shaders::abi::{self, DispatchArgs};
+use spelter_shaders::back::Workgroups;
+use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::check::{self, Cause, Detector};
 use spelter_shaders::compile::Checked;
 use spelter_shaders::front::Language;
-use spelter_shaders::host::Host;
 use spelter_shaders::ir::{AtomicOp, MemoryModel, Site, SiteAction};
 
 use super::code::CheckedCode;
@@ -21,9 +18,10 @@ use super::explanation::{self, SliceNames};
 use super::finding::{Finding, FoundAccess, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity};
 use super::log::{self, Accessed, Dispatch, Word};
 use super::names::WorkgroupGrid;
+use super::record::Interrupted;
 use super::recorder::Recorder;
 use super::repair::{self, Flag, Repairs};
-use super::replays::Interrupted;
+use super::second_pass::SecondPass;
 use super::slice::Slice;
 use super::snapshot::Snapshot;
 use super::update;
@@ -37,10 +35,14 @@ pub(super) struct DispatchRun<'a> {
     pub(super) snapshot: Option<&'a Snapshot>,
     /// Whether it came to its end, or was stopped.
     pub(super) ended: bool,
-    /// How long it ran.
-    pub(super) elapsed: Duration,
-    /// What was observed when it ran again: all accesses and barriers; 0 before.
+    /// The bound of all that follows.
+    pub(super) pass: SecondPass<'a>,
+    /// What was observed when it ran again: all accesses and barriers; 0 before, and if not all were observed.
     pub(super) observed: Cell<u64>,
+    /// Whether it is too large to be observed as a whole.
+    pub(super) is_large: Cell<bool>,
+    /// Whether the memory is not that after the dispatch, since a replay did not come to its end.
+    pub(super) is_partial: Cell<bool>,
 }
 
 impl DispatchRun<'_> {
@@ -83,22 +85,16 @@ impl DispatchRun<'_> {
         let mut interrupted = None;
         if !kinds.is_empty() {
             self.code.checker.progress.confirm(kinds.len());
-            interrupted = self.decide_all(kinds);
+            if !self.code.settled.has_all(kinds, &self.code.checker) {
+                let before = self.code.checker.open_ends();
+                interrupted = self.decide_all(kinds);
+                self.code.settled.examined(before == self.code.checker.open_ends());
+            }
         }
         if self.ended && interrupted.is_none() {
             interrupted = self.note(detector.notes());
         }
         interrupted
-    }
-
-    /// Runs the dispatch again with another observer; `None` if it cannot. The kernel looks at the flag `stop`.
-    pub(super) fn replay(&self, observer: &mut dyn Observer, stop: &AtomicU32) -> Option<(Outcome, Option<Stop>)> {
-        self.snapshot?.restore();
-        // Messages were printed by the first run.
-        let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
-        let args = DispatchArgs { stop, ..*self.args };
-        let outcome = self.code.all().code.run_observed(&args, self.workgroups.clone(), &mut scratch, observer);
-        Some((outcome, scratch.stopped))
     }
 
     /// A recorder of the words of candidates, for a kernel that runs with the dispatch's arguments.
@@ -121,13 +117,13 @@ impl DispatchRun<'_> {
         recorder
     }
 
-    /// Reports a race that the axioms confirmed.
+    /// Reports a race that the axioms confirmed. Returns the error, without repairs.
     pub(super) fn race<'r>(
         &self,
         confirmed: &Confirmed,
         (cause, count): (Cause, u64),
         flags: &dyn Fn() -> Option<(Vec<Flag>, Option<&'r Confirmed>)>,
-    ) {
+    ) -> Finding {
         let slice = &confirmed.slice;
         let writes = |accessed: usize| slice.trace.operation(accessed).writes();
         let hazard = match (writes(slice.pair.0), writes(slice.pair.1)) {
@@ -155,7 +151,8 @@ impl DispatchRun<'_> {
         };
         if self.code.checker.knows(&race) || !self.code.checker.options.repairs {
             // Of a known one only the count changes.
-            return self.code.checker.report(race);
+            self.code.checker.report(race.clone());
+            return race;
         }
         let may_be = names.may_be_atomic(slice);
         let update = confirmed.updates.filter(|_| may_be);
@@ -180,7 +177,8 @@ impl DispatchRun<'_> {
             }
         };
         let reasons = race.reasons.iter().cloned().chain(found.reasons).collect();
-        self.code.checker.report(Finding { reasons, repairs: found.repairs, ..race });
+        self.code.checker.report(Finding { reasons, repairs: found.repairs, ..race.clone() });
+        race
     }
 
     /// The memory that two accesses have in common, through the descriptor of the later one of them.

@@ -12,6 +12,7 @@ use spelter_shaders::ir::{Site, SiteAction, SiteData};
 use super::barrier_order::BarrierOrder;
 use super::link_order::LinkOrder;
 use super::operation::{operation, scope};
+use super::slice::Undecided;
 
 /// A word of memory, of four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -171,8 +172,8 @@ pub struct Log {
     pub(super) words: BTreeMap<Word, Vec<Index>>,
     /// Whether events are missing at its end, because the budget was exceeded.
     pub(super) cut: bool,
-    /// Whether events are missing at its end, because the replay was stopped.
-    pub(super) stopped: bool,
+    /// Why events are missing at its end, if the replay was stopped.
+    pub(super) stopped: Option<Undecided>,
     /// Whether atomics are missing, since no release and no acquire is of their class.
     pub(super) lacks_atomics: bool,
     /// Whether the profile accepts idioms of compilers inside a workgroup, and whether [`Log::operation`] says what it

@@ -15,7 +15,8 @@ use super::checker::EXAMPLES;
 use super::confirm::{Confirmed, Room, Verdict, confirm_within};
 use super::dispatch::DispatchRun;
 use super::finding::{Finding, Hazard, Rule, Severity};
-use super::replays::{Interrupted, candidate};
+use super::record::{Interrupted, Record, Wanted};
+use super::replays::candidate;
 use super::slice::Slice;
 
 /// Dispatches of a kernel that run again for a note in vain, at most: each doubles the time of one.
@@ -23,6 +24,10 @@ const MAX_ATTEMPTS: u32 = 16;
 
 /// Suspicions of which races are sought, at most.
 const MAX_KINDS: usize = 64;
+
+/// What is observed of the dispatch in the search of races, at most. Where something is noted, the same happens in most
+/// workgroups.
+const MAX_WORK: u64 = 1 << 24;
 
 /// Words that are recorded, at most.
 const MAX_WORDS: usize = 64;
@@ -45,8 +50,8 @@ impl DispatchRun<'_> {
         let mut proven = self.code.noted.0.lock();
         let is_proven = |proven: &Proven, note: &Note| proven.notes.iter().any(|(kind, _)| *kind == note.kind);
         if !notes.iter().all(|note| is_proven(&proven, note)) && proven.attempts < MAX_ATTEMPTS {
-            let races = match self.races_of_spec() {
-                Ok(races) => races,
+            let Found { races, is_cut } = match self.races_of_spec() {
+                Ok(found) => found,
                 Err(interrupted) => return Some(interrupted),
             };
             proven.attempts += u32::from(races.is_empty());
@@ -56,6 +61,9 @@ impl DispatchRun<'_> {
                 if let Some(found) = found.filter(|_| !is_proven(&proven, note)) {
                     proven.notes.push((note.kind, found));
                 }
+            }
+            if is_cut && !notes.iter().all(|note| is_proven(&proven, note)) {
+                self.code.checker.count(|counts| counts.notes_not_searched += 1);
             }
         }
         for (_, finding) in proven.notes.iter().filter(|(kind, _)| notes.iter().any(|note| note.kind == *kind)) {
@@ -105,15 +113,24 @@ impl DispatchRun<'_> {
         }
     }
 
-    /// Races of the dispatch under profile `spec`.
-    fn races_of_spec(&self) -> Result<Vec<Confirmed>, Interrupted> {
+    /// Races of the dispatch under profile `spec`, or of as much of it as the bound allows.
+    fn races_of_spec(&self) -> Result<Found, Interrupted> {
         let options = &self.code.checker.options;
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
-        let sites = &self.code.all().kernel.sites;
-        let mut detector = Detector::new(sites, self.code.launch(), Profile::Spec, limits);
-        let Some((outcome, at)) = self.replay(&mut detector, self.args.stop) else { return Ok(Vec::new()) };
-        if outcome != Outcome::Done {
-            return Err(Interrupted { outcome, at });
+        let checked = self.code.detected(self.args);
+        let mut detector = Detector::new(&checked.kernel.sites, self.code.launch(), Profile::Spec, limits);
+        let memory = self.code.checker.memory();
+        if !memory.is_empty() {
+            detector.reserve(memory);
+        }
+        let mut bound = self.pass.begin(MAX_WORK);
+        let Some(mut replay) = self.replay() else { return Ok(Found::default()) };
+        let outcome = replay.run(checked, self.workgroups.clone(), &mut detector, &mut bound);
+        self.is_partial.set(outcome != Outcome::Done);
+        let (interrupted, cut) = replay.ending(outcome);
+        drop(bound);
+        if let Some(interrupted) = interrupted {
+            return Err(interrupted);
         }
         let mut words = 0;
         let has_room = |kind: &&Candidates| {
@@ -121,17 +138,34 @@ impl DispatchRun<'_> {
             words <= MAX_WORDS
         };
         let kinds: Vec<_> = detector.candidates().iter().take_while(has_room).cloned().collect();
+        let mut found = Found { races: Vec::new(), is_cut: cut.is_some() };
         if kinds.is_empty() {
-            return Ok(Vec::new());
+            return Ok(found);
         }
-        let Some(log) = self.log(&kinds)? else { return Ok(Vec::new()) };
+        let wanted = Wanted::of_candidates(kinds.iter().flat_map(|kind| &kind.examples));
+        let Some(Record { mut log, interrupted, .. }) = self.record(&wanted) else { return Ok(found) };
+        if let Some(interrupted) = interrupted {
+            return Err(interrupted);
+        }
+        // Notes are about what the profile accepts.
+        log.accepts = false;
+        found.is_cut |= log.stopped.is_some();
         let mut room = Room::default();
         let mut race = |example| match confirm_within(&log, &candidate(example), &mut room) {
             Verdict::Confirmed(race) => Some(*race),
             _ => None,
         };
-        Ok(kinds.iter().filter_map(|kind| kind.examples.iter().find_map(&mut race)).collect())
+        found.races = kinds.iter().filter_map(|kind| kind.examples.iter().find_map(&mut race)).collect();
+        Ok(found)
     }
+}
+
+/// What the search of races under profile `spec` found.
+#[derive(Default)]
+struct Found {
+    races: Vec<Confirmed>,
+    /// Whether it ended before the dispatch did.
+    is_cut: bool,
 }
 
 fn bit(kind: NoteKind) -> u32 {

@@ -8,13 +8,14 @@ mod atomics;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spelter_memory_model::event::Classes;
+use spelter_memory_model::event::{Class, Classes};
 use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
-use spelter_shaders::ir::{Scope, Site, SiteAction, SiteData};
+use spelter_shaders::ir::{Scope, Site, SiteAction, SiteData, StorageClass};
 
 use super::barrier_order::BarrierOrder;
 use super::log::{Atomics, Dispatch, Entry, Index, Instance, Log, MaybeIndex, Thread, Word, reference};
 use super::operation::operation;
+use super::slice::Undecided;
 use atomics::Atomic;
 
 /// The memory of an access, as the log has it.
@@ -132,9 +133,36 @@ impl Recorder {
     }
 
     /// The log of a dispatch that was stopped: the events until then.
-    pub(super) fn finish_stopped(mut self) -> Log {
-        self.log.stopped = true;
+    pub(super) fn finish_stopped(mut self, why: Undecided) -> Log {
+        self.log.stopped = Some(why);
         self.finish()
+    }
+
+    /// Whether it takes no more events.
+    pub(super) fn is_cut(&self) -> bool {
+        self.log.cut
+    }
+
+    /// Whether workgroups that touch no candidate word may be needed, too: others read their atomics.
+    pub(super) fn needs_all_workgroups(&self) -> bool {
+        self.atomics_of_device().any(|class| self.ordered.contains(class))
+    }
+
+    /// Workgroups were not observed.
+    pub(super) fn skipped_workgroups(&mut self) {
+        let has_atomics = self.atomics_of_device().next().is_some();
+        self.log.lacks_atomics |= has_atomics;
+    }
+
+    /// The classes of the atomics on device memory.
+    fn atomics_of_device(&self) -> impl Iterator<Item = Class> {
+        let sites = self.log.dispatches.iter().flat_map(|dispatch| dispatch.sites.values());
+        sites.filter_map(|site| match site.action {
+            SiteAction::Atomic { class, .. } if class != StorageClass::Workgroup => {
+                operation(&site.action, true, None).access().map(|access| access.class)
+            }
+            _ => None,
+        })
     }
 
     /// Forgets the workgroup that ran, unless its events are needed.

@@ -5,21 +5,17 @@
 //! once, however often they do: so that one that is suppressed hides no other.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::AtomicU32;
-use std::time::Duration;
 
 use foldhash::HashSet;
-use spelter_shaders::abi::{Outcome, Stop};
-use spelter_shaders::check::{self, Candidates, Cause};
+use spelter_shaders::check::{self, Candidates, Cause, Kind};
 use spelter_shaders::ir::{Kernel, Site};
 
 use super::confirm::{Candidate, Confirmed, Filter, Pairs, Room, Verdict, confirm_within};
-use super::deadline;
 use super::dispatch::{DispatchRun, word};
 use super::further::{Further, OpenPair};
 use super::guards::Guards;
 use super::log::{Accessed, Log, Word};
-use super::repair::{Bounded, Budget};
+use super::record::{Interrupted, Record, Wanted};
 use super::slice::Undecided;
 
 /// Words that one replay records, at most: each needs a look-up for every access.
@@ -31,28 +27,11 @@ const MAX_WORK: u64 = 1 << 26;
 /// Replays that a dispatch may have whatever they observe.
 const MIN_REPLAYS: u32 = 16;
 
-/// What is observed of a dispatch that was stopped, and may have no end, and how long it may run then: a program that
-/// ends when its device is lost waits five seconds for reports.
-const MAX_STOPPED_WORK: u64 = 1 << 21;
-const MAX_STOPPED_TIME: Duration = Duration::from_secs(4);
-
 /// The most warnings about lines that were not compared at each word that they access.
 const MAX_WARNINGS: usize = 16;
 
-/// A replay that did not come to its end: how it ended, and where the kernel was.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Interrupted {
-    pub(super) outcome: Outcome,
-    pub(super) at: Option<Stop>,
-}
-
-/// What a replay recorded.
-struct Record {
-    log: Log,
-    interrupted: Option<Interrupted>,
-    /// The accesses and barriers that it observed.
-    work: u64,
-}
+/// The most of these of which it is found out whether all their lines are known.
+const MAX_LEFT_OUT: usize = 256;
 
 /// What makes two races of a dispatch one finding: the places of the two accesses in the source, the reference of the
 /// later one, and which of them write.
@@ -72,6 +51,8 @@ struct LineRace {
     cause: Cause,
     /// How often it was seen, if that is known.
     count: u64,
+    /// The kinds of suspicions that it confirmed.
+    kinds: Vec<Kind>,
 }
 
 /// The races of a dispatch.
@@ -85,6 +66,8 @@ struct Races {
     known: HashSet<RaceKey>,
     /// Lines that access a word with a race, and may race, too: the search for further races ended before.
     open: BTreeMap<RaceKey, (check::Candidate, OpenPair)>,
+    /// Suspicions with words that no record had room for.
+    left_out: usize,
     room: Room,
 }
 
@@ -94,6 +77,8 @@ struct Suspicion<'a> {
     examples: Vec<&'a check::Candidate>,
     /// More of them, which are looked at beside a confirmed one: other lines may have made the earlier accesses.
     later: &'a [check::Candidate],
+    /// Those of them that no record had room for.
+    left_out: &'a [check::Candidate],
     /// Whether another example of the kind was confirmed.
     is_confirmed: bool,
 }
@@ -108,12 +93,19 @@ struct Open<'a> {
 
 impl<'a> Suspicion<'a> {
     fn new(of: &'a Candidates) -> Self {
-        Self { of, examples: of.examples.iter().collect(), later: &of.later, is_confirmed: false }
+        Self { of, examples: of.examples.iter().collect(), later: &of.later, left_out: &[], is_confirmed: false }
     }
 
-    /// All words that are to be recorded.
-    fn words(&self) -> impl Iterator<Item = Word> {
-        self.examples.iter().copied().chain(self.later).map(word)
+    /// Looks at no more than the examples.
+    fn leave_out_later(&mut self) {
+        if !self.later.is_empty() {
+            self.left_out = std::mem::take(&mut self.later);
+        }
+    }
+
+    /// All candidates whose words are to be recorded.
+    fn candidates(&self) -> impl Iterator<Item = &'a check::Candidate> {
+        self.examples.iter().copied().chain(self.later)
     }
 }
 
@@ -130,7 +122,8 @@ impl DispatchRun<'_> {
         }
         let (mut max_examples, mut replays, mut work) = (left.len(), 0, 0);
         let mut interrupted = None;
-        while !left.is_empty() && interrupted.is_none() && (replays < MIN_REPLAYS || work < MAX_WORK) {
+        let may_repeat = |replays, work| (replays < MIN_REPLAYS || work < MAX_WORK) && !self.pass.is_over();
+        while !left.is_empty() && interrupted.is_none() && may_repeat(replays, work) {
             let mut words = 0;
             let fits = |suspicion: &&Suspicion<'_>| {
                 words += suspicion.examples.len();
@@ -142,10 +135,10 @@ impl DispatchRun<'_> {
             for suspicion in &mut left {
                 match room.checked_sub(suspicion.later.len()) {
                     Some(rest) => room = rest,
-                    None => suspicion.later = &[],
+                    None => suspicion.leave_out_later(),
                 }
             }
-            let Some(record) = self.record_words(left.iter().flat_map(Suspicion::words), false) else {
+            let Some(record) = self.record(&Wanted::of_candidates(left.iter().flat_map(Suspicion::candidates))) else {
                 left.extend(later);
                 break;
             };
@@ -165,7 +158,8 @@ impl DispatchRun<'_> {
             }
             let mut found = races.take();
             let mut with_atomics = None;
-            if interrupted.is_none() && !found.is_empty() && !record.log.has_all_atomics() {
+            let is_whole = interrupted.is_none() && record.log.stopped.is_none();
+            if is_whole && !found.is_empty() && !record.log.has_all_atomics() {
                 with_atomics = self.with_atomics(&mut found, &mut races.room);
                 work += with_atomics.as_ref().map_or(0, |record| record.work);
                 interrupted = with_atomics.as_ref().and_then(|record| record.interrupted);
@@ -173,8 +167,9 @@ impl DispatchRun<'_> {
             }
             let guards =
                 Guards::new(&with_atomics.as_ref().unwrap_or(&record).log, found.iter().map(|race| &race.confirmed));
-            for LineRace { confirmed, cause, count, .. } in &found {
-                self.race(confirmed, (*cause, (*count).max(1)), &|| self.flags(&guards, confirmed));
+            for LineRace { confirmed, cause, count, kinds, .. } in &found {
+                let error = self.race(confirmed, (*cause, (*count).max(1)), &|| self.flags(&guards, confirmed));
+                kinds.iter().for_each(|kind| self.code.settled.confirmed(kind, &error));
             }
             // All races of this record are known now.
             let mut again = Vec::new();
@@ -183,11 +178,12 @@ impl DispatchRun<'_> {
                 // With fewer words there may be room for all that happens.
                 if count > 1 && open.iter().any(|open| open.why == Undecided::Memory) {
                     suspicion.examples = open.iter().map(|open| open.example).collect();
-                    suspicion.later = &[];
+                    suspicion.leave_out_later();
                     again.push(suspicion);
                 } else {
                     let open = open.iter().map(|open| (open.example, open.why.to_string(), open.pair));
                     self.warn(&suspicion, open);
+                    self.warn_of_left_out(&mut races, &suspicion);
                 }
             }
             if !again.is_empty() {
@@ -200,7 +196,10 @@ impl DispatchRun<'_> {
             Some(_) => "the dispatch was stopped, and was not repeated to its end",
             None => "repeating the dispatch for each suspicion would take too long",
         };
-        left.iter().for_each(|suspicion| self.give_up(&races, suspicion, why));
+        for suspicion in &left {
+            self.give_up(&races, suspicion, why);
+            self.warn_of_left_out(&mut races, suspicion);
+        }
         self.warn_of_open_lines(&races);
         interrupted.filter(|_| self.ended)
     }
@@ -213,6 +212,20 @@ impl DispatchRun<'_> {
         self.code.checker.count(|counts| counts.lines_not_compared += open.len() as u64);
         let warned = open.into_iter().filter(|(_, pair)| pair.is_suspect).take(MAX_WARNINGS);
         warned.for_each(|(example, pair)| self.suspect(example, &pair.why.to_string(), Some(pair.accesses), 0));
+    }
+
+    /// Counts a confirmed suspicion if other lines may race at words that no record had room for, and warns of the first
+    /// ones.
+    fn warn_of_left_out(&self, races: &mut Races, suspicion: &Suspicion<'_>) {
+        let Some(example) = suspicion.left_out.first().filter(|_| suspicion.is_confirmed) else { return };
+        if races.left_out < MAX_LEFT_OUT && self.is_known(races, example, None) {
+            return;
+        }
+        if races.left_out < MAX_WARNINGS {
+            self.suspect(example, "the recording has no room for more words", None, 0);
+        }
+        races.left_out += 1;
+        self.code.checker.count(|counts| counts.lines_not_compared += 1);
     }
 
     /// Warns of a suspicion that is not looked at any further.
@@ -255,7 +268,7 @@ impl DispatchRun<'_> {
     /// Atomics that order nothing are not needed for a verdict, but a repair may make them order something. Returns
     /// the record that has them.
     fn with_atomics(&self, races: &mut [LineRace], room: &mut Room) -> Option<Record> {
-        let record = self.record_words(races.iter().map(|race| race.word), true)?;
+        let record = self.record(&Wanted::of_races(races.iter().map(|race| (race.word, &race.confirmed))))?;
         for race in races {
             let filter = |of: Accessed| Filter { dispatch: None, site: Some(of.site), by: Some(of.by) };
             let (first, second) = (filter(race.confirmed.first), filter(race.confirmed.second));
@@ -265,34 +278,6 @@ impl DispatchRun<'_> {
             }
         }
         Some(record)
-    }
-
-    /// The log of the words of candidates; `None` if the dispatch cannot run again.
-    pub(super) fn log(&self, kinds: &[Candidates]) -> Result<Option<Log>, Interrupted> {
-        let examples = kinds.iter().flat_map(|kind| &kind.examples);
-        let Some(mut record) = self.record_words(examples.map(word), false) else { return Ok(None) };
-        // Notes are about what the profile accepts.
-        record.log.accepts = false;
-        record.interrupted.map_or_else(|| Ok(Some(record.log)), Err)
-    }
-
-    fn record_words(&self, words: impl IntoIterator<Item = Word>, all_atomics: bool) -> Option<Record> {
-        let mut recorder = self.recorder(self.code.all(), words, all_atomics);
-        let budget = Budget::new(if self.ended { u64::MAX } else { MAX_STOPPED_WORK });
-        let before = budget.left();
-        let (own, never) = (AtomicU32::new(0), AtomicU32::new(0));
-        // The device has been stopped where the dispatch was: its flag is set.
-        let (stop, device) = if self.ended { (self.args.stop, self.args.stop) } else { (&own, &never) };
-        let mut bounded = Bounded { observer: &mut recorder, budget: &budget, stop, device };
-        let (outcome, at) = match self.ended {
-            true => self.replay(&mut bounded, stop)?,
-            false => deadline::within(self.elapsed.min(MAX_STOPPED_TIME), stop, || self.replay(&mut bounded, stop))??,
-        };
-        let interrupted = (outcome != Outcome::Done).then_some(Interrupted { outcome, at });
-        let work = before - budget.left();
-        self.observed.set(work);
-        let log = if interrupted.is_some() { recorder.finish_stopped() } else { recorder.finish() };
-        Some(Record { log, interrupted, work })
     }
 }
 
@@ -310,13 +295,13 @@ impl Races {
         };
         let lines = kernel.sites.values().map(|site| number(site.word)).collect();
         let (found, places, known) = (Vec::new(), HashMap::new(), HashSet::default());
-        Self { lines, found, places, known, open: BTreeMap::new(), room: Room::default() }
+        Self { lines, found, places, known, open: BTreeMap::new(), left_out: 0, room: Room::default() }
     }
 
     /// Asks the axioms about the examples of a kind, and adds the races: the first one counts for the kind. Returns
     /// what stays undecided.
     fn decide<'a>(&mut self, log: &Log, suspicion: &mut Suspicion<'a>) -> Vec<Open<'a>> {
-        let Suspicion { of: Candidates { kind, count, .. }, examples, later, is_confirmed } = suspicion;
+        let Suspicion { of: Candidates { kind, count, .. }, examples, later, is_confirmed, .. } = suspicion;
         let mut open = Vec::new();
         for &example in &*examples {
             let candidate = candidate(example);
@@ -326,7 +311,7 @@ impl Races {
                 let count = if *is_confirmed { 0 } else { *count };
                 if !*is_confirmed || !self.known.contains(&key(&self.lines, &first, &second)) {
                     let race = pairs.confirmed(race);
-                    self.add(race, (candidate.word, kind.cause), count);
+                    self.add(race, (candidate.word, kind.cause), count, (!*is_confirmed).then_some(*kind));
                 }
                 *is_confirmed = true;
                 // It may be of another line than the suspicion.
@@ -359,7 +344,7 @@ impl Races {
             self.open.entry(key).or_insert((*example, pair));
         }
         for race in races {
-            self.add(race, (word(example), cause), 0);
+            self.add(race, (word(example), cause), 0, None);
         }
     }
 
@@ -369,13 +354,16 @@ impl Races {
         std::mem::take(&mut self.found)
     }
 
-    fn add(&mut self, confirmed: Confirmed, (word, cause): (Word, Cause), count: u64) {
+    fn add(&mut self, confirmed: Confirmed, (word, cause): (Word, Cause), count: u64, kind: Option<Kind>) {
         let key = key(&self.lines, &confirmed.first, &confirmed.second);
         self.known.insert(key);
         let place = *self.places.entry(key).or_insert(self.found.len());
         match self.found.get_mut(place) {
-            Some(race) => race.count = race.count.saturating_add(count),
-            None => self.found.push(LineRace { confirmed, word, cause, count }),
+            Some(race) => {
+                race.count = race.count.saturating_add(count);
+                race.kinds.extend(kind);
+            }
+            None => self.found.push(LineRace { confirmed, word, cause, count, kinds: kind.into_iter().collect() }),
         }
     }
 }

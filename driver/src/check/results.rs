@@ -42,6 +42,7 @@ impl AddAssign for CheckStats {
             refuted,
             undecided,
             lines_not_compared,
+            notes_not_searched,
             accesses_not_checked,
             commands_forgotten,
             findings_dropped,
@@ -53,6 +54,7 @@ impl AddAssign for CheckStats {
         self.refuted += refuted;
         self.undecided += undecided;
         self.lines_not_compared += lines_not_compared;
+        self.notes_not_searched += notes_not_searched;
         self.accesses_not_checked += accesses_not_checked;
         self.commands_forgotten += commands_forgotten;
         self.findings_dropped += findings_dropped;

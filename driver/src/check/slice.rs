@@ -41,6 +41,9 @@ pub enum Undecided {
     /// The dispatch was stopped before its end when it ran again.
     #[error("the dispatch was stopped, and was not repeated to its end")]
     Stopped,
+    /// The replays of the dispatch have done all that they may do.
+    #[error("repeating the dispatch to its end would take too long")]
+    TooLong,
     /// The log does not go to the end of the window.
     #[error("the recording needs more memory than its limit")]
     Memory,

@@ -88,4 +88,7 @@ pub(crate) trait CommandLog: Debug + Send + Sync {
 
     /// The batch is done: its semaphores and its fence are about to be signalled.
     fn ended(&self, id: SubmissionId, batch: &Batch);
+
+    /// Whether the dispatch that runs has done its work, and is being examined: that has a bound of its own.
+    fn is_examining(&self) -> bool;
 }

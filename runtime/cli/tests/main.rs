@@ -3,6 +3,7 @@
 mod bench;
 mod book;
 mod check;
+mod check_bound;
 mod check_causes;
 mod check_command;
 mod check_confirm;

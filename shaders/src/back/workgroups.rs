@@ -47,6 +47,17 @@ impl Workgroups {
         self.left == 0
     }
 
+    /// Takes the next workgroups, as many as there are but at most `count`, as an iterator of their own.
+    #[must_use]
+    pub fn take_front(&mut self, count: u64) -> Self {
+        let front = Self { left: self.left.min(count), ..self.clone() };
+        let [x, y, _] = self.groups.map(u64::from);
+        let [at_x, at_y, at_z] = self.at.map(u64::from);
+        self.at = position((at_z * y + at_y) * x + at_x + front.left, self.groups);
+        self.left -= front.left;
+        front
+    }
+
     /// Takes the next workgroups that differ in x only, at most `most` of them: the first id and the count.
     #[inline]
     pub fn next_row(&mut self, most: u32) -> Option<([u32; 3], u32)> {
@@ -148,6 +159,21 @@ mod tests {
         assert_eq!(Workgroups::new(0..0, [0; 3], [0; 3]).next(), None);
         assert_eq!(Workgroups::new(0..0, [0; 3], [0; 3]).next_row(1), None);
         assert_eq!(Workgroups::one([5, 6, 7]).next_row(9), Some(([5, 6, 7], 1)));
+    }
+
+    #[test]
+    fn what_is_taken_from_the_front_and_the_rest_are_the_whole() {
+        let (groups, base) = ([3, 2, 4], [7, 0, 1]);
+        for schedule in [Schedule::Ascending, Schedule::Reverse, Schedule::Random(3)] {
+            let all = Workgroups::new(2..24, groups, base).scheduled(schedule);
+            let whole: Vec<[u32; 3]> = all.clone().collect();
+            for count in 0..30 {
+                let mut rest = all.clone();
+                let front: Vec<[u32; 3]> = rest.take_front(count).collect();
+                assert_eq!(front.len() as u64, count.min(22));
+                assert!(front.into_iter().chain(rest).eq(whole.iter().copied()));
+            }
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Compilation of kernels with checks.
 
+use cranelift_entity::EntitySet;
 use spelter_shaders::abi::Outcome;
 use spelter_shaders::back::Code;
-use spelter_shaders::compile::{Backend, Checks, compile_checked};
-use spelter_shaders::ir::{InstData, Kernel};
+use spelter_shaders::compile::{Backend, Checks, compile_checked, compile_checked_for};
+use spelter_shaders::ir::{Binding, Inst, InstData, Kernel};
 
 use crate::check::{DIVERGENT, buffer, checked, machine_code, parse, with_args, words};
 
@@ -78,4 +79,25 @@ fn kernels_with_barriers_in_divergent_control_flow_are_interpreted() {
         let compiled = compile_checked(&parse(text), backend, Checks::All);
         assert_eq!((compiled.backend, compiled.fallback.as_deref()), (Backend::Interpreter, Some(DIVERGENT)));
     }
+}
+
+/// The checks and syncs of a kernel that is compiled for replays which look at some bindings.
+fn kept(kernel: &Kernel, bindings: &[u32]) -> usize {
+    let mut set = EntitySet::new();
+    set.extend(bindings.iter().map(|&number| Binding::from_u32(number)));
+    let compiled = compile_checked_for(kernel, Backend::Interpreter, &set);
+    let insts = compiled.kernel.layout.iter().flat_map(|&block| &compiled.kernel.blocks[block].insts);
+    let is_check =
+        |inst: &&Inst| matches!(compiled.kernel.insts[**inst], InstData::Check { .. } | InstData::Sync { .. });
+    insts.filter(is_check).count()
+}
+
+#[test]
+fn a_replay_has_checks_of_some_bindings_only() {
+    let kernel = parse(
+        "kernel \"test\" 1, 1, 1\nbinding0 = storage 0.0[1] 0\nbinding1 = storage 0.1[1] 0\nblock0:
+            v0 = const.i32 0\n v1 = buffer binding0[v0]\n v2 = load.i32 storage v1 + v0\n v3 = buffer binding1[v0]
+            store storage v3 + v0, v2\n barrier workgroup workgroup acq_rel|workgroup\n store storage v3 + v0, v0\n return",
+    );
+    assert_eq!([&[][..], &[0], &[1], &[0, 1]].map(|bindings| kept(&kernel, bindings)), [0, 1, 2, 3]);
 }

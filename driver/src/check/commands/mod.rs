@@ -288,6 +288,10 @@ impl CommandLog for Checker {
     fn ended(&self, id: SubmissionId, batch: &Batch) {
         self.commands().ended(self, id, batch);
     }
+
+    fn is_examining(&self) -> bool {
+        self.examining.get()
+    }
 }
 
 impl LogState {

@@ -19,7 +19,7 @@ use spelter_shaders::front::Language;
 use spelter_shaders::ir::{InstData, Kernel, SiteAction, SiteData, StorageClass, Type, Value, Width};
 
 use self::barrier::{BarrierSearch, UnrepairedRace};
-pub(super) use self::bounded::{Bounded, Budget};
+pub(super) use self::bounded::Budget;
 use self::change::Changed;
 pub(super) use self::flag::{Flag, guarding, is_flag};
 use self::place::Text;

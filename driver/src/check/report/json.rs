@@ -38,6 +38,7 @@ pub fn stats(stats: &CheckStats) -> Json {
         "refuted": stats.refuted,
         "undecided": stats.undecided,
         "lines_not_compared": stats.lines_not_compared,
+        "notes_not_searched": stats.notes_not_searched,
         "accesses_not_checked": stats.accesses_not_checked,
         "commands_forgotten": stats.commands_forgotten,
         "findings_dropped": stats.findings_dropped,

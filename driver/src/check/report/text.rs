@@ -55,7 +55,8 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: 
 
 /// What was not checked or not kept, a sentence for each reason. `memory` is the option that bounds the shadow.
 pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
-    let CheckStats { lines_not_compared, accesses_not_checked, commands_forgotten, findings_dropped, .. } = *stats;
+    let CheckStats { undecided, lines_not_compared, notes_not_searched, .. } = *stats;
+    let CheckStats { accesses_not_checked, commands_forgotten, findings_dropped, .. } = *stats;
     let of = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
     let shadow = format!("accesses were not checked, since the shadow of the memory exceeds {memory}");
     let commands = "accesses were forgotten before the host waited for them, so that no later command was compared \
@@ -66,7 +67,9 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
         of(accesses_not_checked, &shadow),
         of(commands_forgotten, commands),
         of(findings_dropped, "more findings were not kept"),
+        of(undecided, "suspicions were given up: each is a warning"),
         of(lines_not_compared, lines),
+        of(notes_not_searched, "dispatches were not searched for notes to their end: that would take too long"),
     ];
     all.into_iter().flatten().collect()
 }

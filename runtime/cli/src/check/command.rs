@@ -78,10 +78,6 @@ fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static s
 fn print(merged: &Merged, graphics: bool) {
     let stats = merged.stats();
     note_gaps(&stats);
-    let undecided = merged.checked("undecided");
-    if undecided > 0 {
-        output::note(format_args!("{undecided} suspicions were given up: each is a warning"));
-    }
     if merged.without_counts > 0 {
         let problem = "processes ended without their counts, which are missing below";
         output::note(format_args!("{} of {} {problem}", merged.without_counts, merged.processes));

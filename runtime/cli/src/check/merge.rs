@@ -105,7 +105,9 @@ impl Merged {
     /// The counts of what was not checked or not kept.
     pub(super) fn stats(&self) -> CheckStats {
         CheckStats {
+            undecided: self.checked("undecided"),
             lines_not_compared: self.checked("lines_not_compared"),
+            notes_not_searched: self.checked("notes_not_searched"),
             accesses_not_checked: self.checked("accesses_not_checked"),
             commands_forgotten: self.checked("commands_forgotten"),
             findings_dropped: self.checked("findings_dropped"),

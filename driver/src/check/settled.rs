@@ -1,0 +1,64 @@
+//! Races of a kernel that are known: a program dispatches it again and again, and each time the detector suspects the
+//! same. A replay for each dispatch would say so again, and only change how often the race was observed.
+
+use std::collections::HashMap;
+
+use spelter_locks::Mutex;
+use spelter_shaders::check::{Candidates, Cause, Distance, Kind, Relation};
+use spelter_shaders::ir::Site;
+
+use super::Checker;
+use super::finding::Finding;
+
+/// Dispatches in a row of which all suspicions are confirmed, and nothing else is found, before the next ones count as
+/// such: other data may show other races.
+const ENOUGH: u32 = 4;
+
+/// What makes suspicions of several dispatches one kind.
+type Key = (Site, Distance, bool, Relation, Cause);
+
+/// What is known of a kernel.
+#[derive(Debug, Default)]
+pub(super) struct Settled(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The error that each kind was reported as.
+    errors: HashMap<Key, Finding>,
+    /// Dispatches in a row that showed nothing new.
+    in_vain: u32,
+}
+
+fn key(kind: &Kind) -> Key {
+    (kind.site, kind.distance, kind.atomic, kind.relation, kind.cause)
+}
+
+impl Settled {
+    /// Counts the suspicions of a dispatch as observations of known races, if they are: each kind is that of an error
+    /// which the program has not taken yet.
+    pub(super) fn has_all(&self, kinds: &[Candidates], checker: &Checker) -> bool {
+        let known = self.0.lock();
+        let error = |candidates: &Candidates| known.errors.get(&key(&candidates.kind));
+        if known.in_vain < ENOUGH || !kinds.iter().all(|kind| error(kind).is_some_and(|error| checker.knows(error))) {
+            return false;
+        }
+        for candidates in kinds {
+            if let Some(error) = error(candidates) {
+                checker.report(Finding { count: candidates.count, ..error.clone() });
+            }
+        }
+        checker.count(|counts| counts.confirmed += kinds.len() as u64);
+        true
+    }
+
+    /// A kind of suspicion was reported as this error.
+    pub(super) fn confirmed(&self, kind: &Kind, error: &Finding) {
+        self.0.lock().errors.insert(key(kind), error.clone());
+    }
+
+    /// A dispatch was examined, and all of it was known, or not.
+    pub(super) fn examined(&self, is_known: bool) {
+        let mut known = self.0.lock();
+        known.in_vain = if is_known { known.in_vain + 1 } else { 0 };
+    }
+}
