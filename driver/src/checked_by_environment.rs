@@ -5,6 +5,7 @@
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crate::check::{CheckOptions, Finding, Profile, Severity, report};
 use crate::{Device, DeviceOptions};
@@ -13,6 +14,9 @@ const VARIABLE: &str = "SPELTER_CHECK";
 
 /// Whether it is accepted that a part of the accesses was not checked.
 const ALLOW_UNCHECKED: &str = "SPELTER_CHECK_ALLOW_UNCHECKED";
+
+/// The time limit of a command in checked mode, if none is set: checks make a kernel slower.
+pub const CHECKED_TIME_LIMIT: Duration = Duration::from_secs(3600);
 
 /// A device that is checked because the environment says so.
 #[derive(Debug, Default)]
@@ -32,6 +36,10 @@ impl CheckedByEnvironment {
             "1" => Profile::Common,
             name => name.parse().map_err(|problem| format!("{VARIABLE}: {problem}, nor 1 or 0"))?,
         };
+        // The program knows nothing of checked mode, so the usual limit is no wish of its own.
+        if options.time_limit == DeviceOptions::default().time_limit {
+            options.time_limit = CHECKED_TIME_LIMIT;
+        }
         options.check = Some(CheckOptions { profile, ..CheckOptions::default() });
         Ok(Some(Self::default()))
     }

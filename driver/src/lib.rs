@@ -30,7 +30,7 @@ pub mod timeline;
 pub mod wgpu_formats;
 
 pub use ash::vk;
-pub use checked_by_environment::CheckedByEnvironment;
+pub use checked_by_environment::{CHECKED_TIME_LIMIT, CheckedByEnvironment};
 pub use command::{
     Barrier2, BarrierMemory, BufferMemoryBarrier, ClearColor, CommandBuffer, CommandPool, HostRegion, HostRows,
     ImageMemoryBarrier, MemoryBarrier,

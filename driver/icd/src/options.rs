@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use spelter_driver::{Backend, DeviceOptions, Schedule};
+use spelter_driver::{Backend, CHECKED_TIME_LIMIT, DeviceOptions, Schedule};
 use spelter_locks::Computed;
 
 pub use check::{CheckSettings, EXIT_STATUS, UNCHECKED_STATUS, too_little};
@@ -95,8 +95,6 @@ pub const VARIABLES: [Variable; 23] = {
 const WORKERS: &str = "SPELTER_WORKERS";
 const BACKEND: &str = "SPELTER_BACKEND";
 const TIME_LIMIT: &str = "SPELTER_TIME_LIMIT";
-/// The default time limit in checked mode.
-const CHECKED_TIME_LIMIT: Duration = Duration::from_secs(3600);
 /// The variable, with the option of `spelter exec` that sets it.
 const SETS_TIME_LIMIT: &str = "SPELTER_TIME_LIMIT (`spelter exec --time-limit`)";
 const SCHEDULE: &str = "SPELTER_SCHEDULE";

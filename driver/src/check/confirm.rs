@@ -447,7 +447,7 @@ fn decide_by_axioms(log: &Log, pair: (Index, Index), effort: &mut usize) -> Resu
     match slice_of(log, pair, Purpose::Verdict, effort) {
         Ok(slice) => Ok(slice.is_race().then_some(slice)),
         Err(Undecided::TooLarge) => match by_a_path(log, pair, effort)? {
-            OnePath::None(slice) => Ok(slice.is_race().then_some(slice)),
+            OnePath::None(slice) => Ok(slice.is_race().then_some(*slice)),
             OnePath::Orders => Ok(None),
             OnePath::Open => decide_long(log, pair, effort),
         },

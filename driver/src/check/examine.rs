@@ -9,8 +9,8 @@ use super::record::Interrupted;
 use super::snapshot::Snapshot;
 
 impl DispatchRun<'_> {
-    /// Reports what the detector found. Says where the kernel was if the device stopped it when it ran again. `after` is
-    /// room for the memory as it is now.
+    /// Reports what the detector found. Says where the kernel was if the device stopped it when it ran again. `after`
+    /// is room for the memory as it is now.
     pub(super) fn examine(&self, detector: &Detector, after: &mut Snapshot) -> Option<Interrupted> {
         if detector.candidates().is_empty() && detector.notes().is_empty() {
             return self.report(detector);

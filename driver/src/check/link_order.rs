@@ -8,7 +8,7 @@
 //! only leaves more to the axioms.
 
 use foldhash::HashMap;
-use spelter_memory_model::event::{Action, Class, Classes, Operation, Scope};
+use spelter_memory_model::event::{Access, Action, Class, Classes, Operation, Scope};
 use spelter_shaders::check::Map;
 
 use super::log::{Index, Log};
@@ -177,19 +177,21 @@ impl Links<'_> {
     fn follow(&mut self, index: Index) {
         let operation = self.log.operation(index);
         match &operation.action {
-            Action::Access(access) if access.atomic => self.atomic(index, &operation, (access.class, access.writes)),
+            Action::Access(access) if access.atomic => self.atomic(index, &operation, access),
             Action::Fence => self.fence(index, &operation),
             Action::ControlBarrier { execution } => self.barrier(index, &operation, *execution),
             _ => {}
         }
     }
 
-    fn atomic(&mut self, index: Index, operation: &Operation, (class, writes): (Class, bool)) {
+    fn atomic(&mut self, index: Index, operation: &Operation, access: &Access) {
+        let &Access { class, reads, writes, .. } = access;
         let entry = *self.log.entry(index);
         let (thread, scope) = (entry.thread, within(operation.scope));
         let source = entry.source.get();
         let last = self.last.get(&entry.which).filter(|(write, _)| Some(*write) == source);
-        let read = last.filter(|(write, _)| self.log.mutual(*write, index)).cloned();
+        // The source of a store is the write before it in the modification order, which it does not read.
+        let read = last.filter(|(write, _)| reads && self.log.mutual(*write, index)).cloned();
         if let Some((_, heads)) = &read {
             if self.acquires(operation) {
                 self.acquire(thread, scope, heads, index);
@@ -256,7 +258,7 @@ impl Links<'_> {
         for (thread, index, acquires) in meeting.members {
             if acquires {
                 self.learn(thread, &meeting.clock, index);
-            } else if meeting.clock.len() > 0 {
+            } else if !meeting.clock.is_empty() {
                 let mut met = std::mem::take(&mut self.states[thread as usize].met);
                 self.add(&mut met, &Head { scope: level, by: thread, clock: meeting.clock.clone() });
                 self.states[thread as usize].met = met;

@@ -214,8 +214,8 @@ impl DispatchRun<'_> {
         warned.for_each(|(example, pair)| self.suspect(example, &pair.why.to_string(), Some(pair.accesses), 0));
     }
 
-    /// Counts a confirmed suspicion if other lines may race at words that no record had room for, and warns of the first
-    /// ones.
+    /// Counts a confirmed suspicion if other lines may race at words that no record had room for, and warns of the
+    /// first ones.
     fn warn_of_left_out(&self, races: &mut Races, suspicion: &Suspicion<'_>) {
         let Some(example) = suspicion.left_out.first().filter(|_| suspicion.is_confirmed) else { return };
         if races.left_out < MAX_LEFT_OUT && self.is_known(races, example, None) {

@@ -95,7 +95,7 @@ pub(super) fn slice_of(
 /// What one path between two accesses of different invocations says, whose slice is too large.
 pub(super) enum OnePath {
     /// There is none: the two accesses are the whole slice.
-    None(Slice),
+    None(Box<Slice>),
     /// It orders them.
     Orders,
     /// Other events may order them.
@@ -109,7 +109,10 @@ pub(super) enum OnePath {
 pub(super) fn by_a_path(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<OnePath, Undecided> {
     let path = match reach::shortest(log, pair, Purpose::Verdict, effort) {
         Ok(Some(path)) => path,
-        Ok(None) => return Ok(OnePath::None(of_events(log, pair, Purpose::Verdict, &[pair.0, pair.1].into())?)),
+        Ok(None) => {
+            let slice = of_events(log, pair, Purpose::Verdict, &[pair.0, pair.1].into())?;
+            return Ok(OnePath::None(Box::new(slice)));
+        }
         Err(Undecided::TooLarge) => return Ok(OnePath::Open),
         Err(why) => return Err(why),
     };

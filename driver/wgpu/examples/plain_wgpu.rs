@@ -1,5 +1,7 @@
-//! A program of wgpu that knows nothing of Spelter, for `spelter exec --graphics`: prints the device and the sum of what
-//! a kernel wrote.
+//! A program of wgpu that knows nothing of Spelter, for `spelter exec --graphics`: prints the device and the sum of
+//! what a kernel wrote.
+
+#![expect(clippy::print_stdout, reason = "this is a program for the command line")]
 
 // Programs have `pollster`; it is all that is taken from this crate.
 use spelter_wgpu::ready as wait;

@@ -2,6 +2,7 @@
 //! or to standard error where a program has none.
 
 use std::fmt::Display;
+use std::io::Write as _;
 
 use log::{Level, LevelFilter};
 use spelter_driver::Error;
@@ -10,7 +11,8 @@ use wgpu_hal::DeviceError;
 /// Says what wgpu has no place for. Tests seldom have a logger, and would see "device is lost" without a reason.
 pub(crate) fn tell(level: Level, text: impl Display) {
     if log::max_level() == LevelFilter::Off {
-        eprintln!("spelter: {text}");
+        // A closed standard error is ignored.
+        let _ = writeln!(std::io::stderr(), "spelter: {text}");
     } else {
         log::log!(level, "spelter: {text}");
     }

@@ -213,8 +213,9 @@ impl CommandEncoder {
     ) {
         let flags = QueryResultFlags::TYPE_64 | QueryResultFlags::WAIT;
         let bytes = u64::from(count.saturating_sub(1)) * stride + wgpu_hal::QUERY_SIZE;
-        // The copy runs alone, after the fill.
+        // What lies between results is 0.
         self.clear_buffer(to, offset, bytes);
+        self.barrier();
         self.record(|commands| commands.copy_query_pool_results(&set.0, first, count, &to.raw, offset, stride, flags));
     }
 

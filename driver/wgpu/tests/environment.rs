@@ -48,3 +48,26 @@ fn races_are_failures_if_the_environment_says_so() {
     assert!(!wrong.status.success());
     assert!(text(&wrong).contains("spelter: SPELTER_CHECK: "), "{}", text(&wrong));
 }
+
+/// What the adapter records for a call must need no barrier of the program.
+#[test]
+fn the_adapter_itself_causes_no_race() {
+    let options = spelter_wgpu::Options::new().driver(|options| options.check = Some(Default::default()));
+    let gpu = Gpu::of(&options);
+    let set = gpu.device.create_query_set(&wgpu::QuerySetDescriptor {
+        label: None,
+        ty: wgpu::QueryType::Timestamp,
+        count: 2,
+    });
+    let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
+    let times =
+        gpu.device.create_buffer(&wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false });
+    let mut encoder = gpu.encoder();
+    encoder.write_timestamp(&set, 0);
+    encoder.write_timestamp(&set, 1);
+    encoder.resolve_query_set(&set, 0..2, &times, 0);
+    gpu.queue.submit([encoder.finish()]);
+    assert_eq!(gpu.read(&times).len(), 16);
+    let findings = spelter_wgpu::driver_device(&gpu.device).unwrap().take_findings();
+    assert!(findings.is_empty(), "{findings:?}");
+}

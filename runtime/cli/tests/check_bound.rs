@@ -68,7 +68,7 @@ fn the_search_for_notes_ends_before_the_device_does() {
     let after = "o[w.x * 256u + l] = a;
     storageBarrier();
     s[l] = o[w.x * 256u + (l ^ 1u)];";
-    let found = run("check-bound-notes", &kernel(256, "", &after), 512, 0);
+    let found = run("check-bound-notes", &kernel(256, "", after), 512, 0);
     assert!(found["error"].is_null(), "{found}");
 }
 

@@ -62,7 +62,7 @@ impl Known {
     /// Without what is known of the workgroup `slot` below `epoch`, which is known anyway.
     pub(super) fn without(record: Record, slot: Slot, epoch: u32) -> Record {
         let entries = record?.entries.without(key(slot, Group::Invocation(0)), key(slot, Group::Workgroup), epoch);
-        (entries.len() > 0).then_some(Self { entries })
+        (!entries.is_empty()).then_some(Self { entries })
     }
 
     /// Number of entries.

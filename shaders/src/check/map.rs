@@ -35,6 +35,11 @@ impl Map {
         self.0.as_ref().map_or(0, |root| root.len())
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The value of a key.
     pub fn get(&self, wanted: u64) -> Option<u32> {
         let mut node = self.0.as_deref()?;

@@ -4,8 +4,8 @@ use cranelift_entity::EntitySet;
 
 use crate::ir::{Binding, InstData, Kernel, Place, Value};
 
-/// Removes all checks and syncs of a kernel but those of accesses that may be to the memory of these bindings. A pointer
-/// that is a value may be to any, if there are bindings.
+/// Removes all checks and syncs of a kernel but those of accesses that may be to the memory of these bindings. A
+/// pointer that is a value may be to any, if there are bindings.
 pub fn keep_accesses(kernel: &mut Kernel, bindings: &EntitySet<Binding>) {
     for number in 0..kernel.layout.len() {
         let block = kernel.layout[number];

@@ -22,8 +22,8 @@ pub(crate) struct CheckArgs {
     /// least is 320K.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) check_memory: Option<u64>,
-    /// Accept that a part was not checked, or stayed undecided. Without this option the exit status is 67 then, if there
-    /// is no error.
+    /// Accept that a part was not checked, or stayed undecided. Without this option the exit status is 67 then, if
+    /// there is no error.
     #[arg(long)]
     pub(crate) allow_unchecked: bool,
     /// Check N runs, each in another order of workgroups, subgroups and lanes, and compare their results.

@@ -1,10 +1,10 @@
 //! Runs the compute entry points of other projects' modules on every engine, with random memory, and reports rejected
 //! modules, kernels without machine code, differences between engines, and long compile times.
 //!
-//! Child processes do the work, since wrong code may end its process. A child gets one file at a time; one that has ended
-//! with a file is replaced, and that file is a finding.
+//! Child processes do the work, since wrong code may end its process. A child gets one file at a time; one that has
+//! ended with a file is replaced, and that file is a finding.
 
-#![expect(clippy::print_stdout, reason = "this is a program for the command line")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
 
 mod child;
 mod parent;
