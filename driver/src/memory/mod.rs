@@ -16,5 +16,4 @@ mod reserve;
 pub(crate) use fault::place_of;
 pub(crate) use heap::{Allocation, Heap, Owner, default_bytes};
 pub(crate) use host_view::{Closed, HostObserver, HostView};
-#[cfg(not(loom))]
 pub(crate) use reserve::Reservation;

@@ -19,6 +19,11 @@ const MAX_SHOWN: usize = 20;
 /// Prints what the files have and lack. A missing job is a failure.
 pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<(), Failure> {
     args.out.as_deref().map_or(Ok(()), file::check_target)?;
+    if let Some(out) = args.out.as_deref().and_then(|out| out.canonicalize().ok())
+        && args.files.iter().any(|file| file.canonicalize().is_ok_and(|file| file == out))
+    {
+        return Err(Failure::file(&out, "is one of the files that are put together: --out needs another name"));
+    }
     let read = |path: &std::path::PathBuf| Ok((path.display().to_string(), text(path)?));
     let files = args.files.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     let merged = Merged::read(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));

@@ -55,6 +55,30 @@ fn files_of_other_job_arrays_are_refused() {
     assert!(message.contains("has another result in an earlier file"), "{message}");
 }
 
+/// The report of a continued run is that of all its tests, also the exit status.
+#[test]
+fn a_failure_of_an_earlier_run_stays_one() {
+    let folder = Folder::new("jobs_failures");
+    let test = include_str!("../../../driver/memory-model/tests/litmus/extra/mp-private.test");
+    let wrong = test.replace("SATISFIABLE", "NOSOLUTION");
+    assert_ne!(test, wrong);
+    folder.write("tests/a.test", wrong.as_bytes());
+    folder.write("tests/b.test", b"no test\n");
+    let first = folder.spelter("litmus tests --results r.jsonl");
+    let again = folder.spelter("litmus tests --results r.jsonl");
+    assert_eq!((first.status, again.status), (1, 1), "{}", again.stderr);
+    assert_eq!(first.stdout.lines().last(), again.stdout.lines().last());
+    let error = |stderr: &str| stderr.lines().last().map(str::to_owned);
+    assert_eq!(error(&first.stderr), error(&again.stderr));
+    let merged = folder.json("merge r.jsonl --json");
+    assert_eq!((&merged["totals"]["differences"], &merged["totals"]["error"]), (&1.into(), &1.into()));
+    // The results of a file that was changed since are not of its text.
+    folder.write("tests/a.test", test.as_bytes());
+    assert!(folder.error("litmus tests --results r.jsonl").contains("results of another"));
+    // What is put together is not overwritten.
+    assert!(folder.error("merge r.jsonl --out r.jsonl").contains("--out needs another name"));
+}
+
 /// So are scripts; the report is that of all, whichever run had them.
 #[test]
 fn scripts_are_divided_and_continued() {

@@ -76,15 +76,21 @@ impl Merged {
         ranges
     }
 
-    /// Sums of the numbers in the results, by name; of lists, their lengths.
+    /// Sums of the numbers in the results, by name; of lists, their lengths; how many have each verdict, and an error.
     pub fn totals(&self) -> Map<String, Value> {
         let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
         for (name, value) in self.results.values().filter_map(Value::as_object).flatten() {
-            let count = value.as_u64().or_else(|| value.as_array().map(|list| list.len() as u64));
-            if let Some(count) = count {
-                let total = totals.entry(name).or_default();
-                *total = total.saturating_add(count);
-            }
+            let (name, count) = match value {
+                Value::String(verdict) if name == "verdict" => (verdict, 1),
+                Value::String(_) if name == "error" => (name, 1),
+                Value::Array(list) => (name, list.len() as u64),
+                value => match value.as_u64() {
+                    Some(count) => (name, count),
+                    None => continue,
+                },
+            };
+            let total = totals.entry(name).or_default();
+            *total = total.saturating_add(count);
         }
         totals.into_iter().map(|(name, total)| (name.to_owned(), total.into())).collect()
     }
@@ -117,6 +123,18 @@ mod tests {
         let merged = Merged::read([("b", &*text("2/2", &[1, 3, 5])), ("a", &*text("1/2", &[0, 2, 4]))]).unwrap();
         assert_eq!((merged.text(), merged.missing()), (whole, vec![]));
         assert_eq!(Value::from(merged.totals()), json!({ "square": 55, "odd": 0 }));
+    }
+
+    #[test]
+    fn verdicts_and_errors_are_counted() {
+        let header = text("1/1", &[]);
+        let line = |job: u64, result| format!("{}\n", job_line(job, &result));
+        let text = header
+            + &line(0, json!({ "verdict": "pass" }))
+            + &line(1, json!({ "verdict": "fail", "reason": "2" }))
+            + &line(2, json!({ "error": "not a text" }));
+        let totals = Value::from(Merged::read([("a", &*text)]).unwrap().totals());
+        assert_eq!(totals, json!({ "pass": 1, "fail": 1, "error": 1 }));
     }
 
     #[test]

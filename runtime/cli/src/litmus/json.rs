@@ -15,6 +15,8 @@ use super::{Decided, Total, edits, undecided};
 pub(super) fn result(path: &Path, decided: &Decided, options: &Options) -> Value {
     let mut value = test(path, decided, options);
     value["file"] = json!(path.file_name().unwrap_or_default().to_string_lossy());
+    // For the sums of `spelter merge`.
+    value["differences"] = json!(decided.differences());
     value.as_object_mut().map(|object| object.remove("microseconds"));
     value
 }

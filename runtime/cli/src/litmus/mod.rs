@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_jobs::{JobArray, digest, jobs_left};
+use spelter_jobs::{JobArray, Merged, Results, jobs_left};
 use spelter_memory_model::answer::{
     Answer, Execution, Options, Summary, answer, asked_locations, depends_on, find_race, summarize_with,
 };
@@ -33,6 +33,10 @@ use crate::output::{self, Output};
 
 use derive::Derived;
 use expected::Expected;
+
+/// The largest test, list and file of results, in bytes.
+const MAX_FILE: u64 = 1 << 24;
+const MAX_RESULTS: u64 = 4 << 30;
 
 /// The largest number of executions that are counted; the report says whether there are more.
 const MAX_EXECUTIONS: u64 = 200_000;
@@ -123,8 +127,9 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     let array = job_array(&files, args, &options);
     let mut results = args.array.open(&array).map_err(|error| Failure::new(error.to_string()))?;
     let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
-    if let Some(results) = results.as_ref().filter(|results| results.done() > 0) {
-        output::note(format_args!("{} tests are in the file of results", results.done()));
+    let before = results.as_ref().map_or(0, Results::done);
+    if before > 0 {
+        output::note(format_args!("{before} tests are in the file of results, and count"));
     }
     let mut all = files.into_iter().zip(names).map(Some).collect::<Vec<_>>();
     let taken = jobs.iter().filter_map(|job| all.get_mut(*job as usize)?.take());
@@ -132,9 +137,9 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     if let Some(folder) = &args.dot {
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     }
-    let alone = files.len() == 1;
+    let alone = files.len() == 1 && before == 0;
     let progress = progress(files.len());
-    for ((path, name), job) in files.iter().zip(&names).zip(jobs) {
+    for ((path, name), &job) in files.iter().zip(&names).zip(&jobs) {
         let decided = decide(path, args, &options, &expected);
         if let Some(results) = &mut results {
             let result = match &decided {
@@ -178,6 +183,11 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
         progress.inc(1);
     }
     progress.finish_and_clear();
+    // The file is locked while it is open, on some systems against its own process, too.
+    drop(results);
+    if let (Some(path), 1..) = (&args.array.results, before) {
+        total.add_earlier(path, &jobs)?;
+    }
     if args.json {
         output.json(&json::total(&total, &options))?;
     } else if !alone {
@@ -193,11 +203,16 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     Ok(RACY)
 }
 
-/// The decisions of the tests, in their order.
+/// The decisions of the tests, in their order: of these files, and with these lists of expectations.
 fn job_array(files: &[PathBuf], args: &LitmusArgs, options: &Options) -> JobArray {
-    let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy()).collect();
+    let lists = [&args.expected, &args.expected_races];
+    let all = files.iter().chain(lists.into_iter().flatten());
+    let named = all.map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (name, path.as_path())
+    });
     let settings = json!({ "model": options.model.to_string(), "unroll": args.unroll, "steps": args.steps,
-        "explain": args.explain, "repair": args.repair, "tests": digest(&names.join("\n")) });
+        "explain": args.explain, "repair": args.repair, "tests": file::digest(named, MAX_FILE) });
     JobArray { name: "litmus".to_owned(), settings, jobs: files.len() as u64 }
 }
 
@@ -233,6 +248,43 @@ impl Total {
         self.undecided += decided.undecided();
         self.racy += usize::from(matches!(decided.races, Ok(true)));
         self.deciding += decided.duration;
+    }
+
+    /// Adds the tests of a file of results that this run did not decide.
+    fn add_earlier(&mut self, path: &Path, decided_now: &[u64]) -> Result<(), Failure> {
+        let text = String::from_utf8_lossy(&file::read(path, MAX_RESULTS)?).into_owned();
+        let merged = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
+        let merged = merged.map_err(|error| Failure::new(error.to_string()))?;
+        let earlier = merged.results().filter(|(job, _)| decided_now.binary_search(job).is_err());
+        earlier.for_each(|(_, result)| self.add_result(result));
+        Ok(())
+    }
+
+    /// Adds a test by what a file of results has of it.
+    fn add_result(&mut self, result: &serde_json::Value) {
+        if result["error"].is_string() {
+            self.unreadable += 1;
+            return;
+        }
+        self.tests += 1;
+        for question in result["questions"].as_array().into_iter().flatten() {
+            self.questions += 1;
+            match (question["holds"].as_bool(), question["expected"].as_bool()) {
+                (None, _) => self.undecided += 1,
+                (Some(_), None) => self.open += 1,
+                (Some(holds), Some(expected)) => {
+                    self.expectations += 1;
+                    self.differences += usize::from(holds != expected);
+                }
+            }
+        }
+        let races = result["races"].as_bool();
+        self.undecided += usize::from(races.is_none());
+        self.racy += usize::from(races == Some(true));
+        if let (Some(races), Some(free)) = (races, result["expected_race_free"].as_bool()) {
+            self.expectations += 1;
+            self.differences += usize::from(races == free);
+        }
     }
 
     /// A failure if an answer differs, or something could not be read or decided.

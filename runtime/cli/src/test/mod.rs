@@ -70,10 +70,11 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
     report::summary(&reports.into_values().collect::<Vec<_>>(), args.json, output)
 }
 
-/// The scripts as a job array: equal for the same scripts, by their paths, and the same device.
+/// The scripts as a job array: equal for the same scripts, by their paths and contents, and the same device.
 fn job_array(scripts: &[PathBuf], args: &TestArgs) -> JobArray {
-    let names: Vec<_> = scripts.iter().map(|path| path.display().to_string()).collect();
-    let settings = json!({ "scripts": digest(&names.join("\n")), "device": digest(&format!("{:?}", args.device)) });
+    let named = scripts.iter().map(|path| (path.display().to_string(), path.as_path()));
+    let device = digest(&format!("{:?}", args.device));
+    let settings = json!({ "scripts": file::digest(named, MAX_BYTES), "device": device });
     JobArray { name: "test".to_owned(), settings, jobs: scripts.len() as u64 }
 }
 
