@@ -28,7 +28,7 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Failure> {
 }
 
 /// A digest of files, each with the name that it has in a job array: results are of these contents. A file that cannot
-/// be read is told by its error.
+/// be read counts by its error.
 pub(crate) fn digest<'a>(files: impl Iterator<Item = (String, &'a Path)>, max_bytes: u64) -> String {
     let one = |(name, path): (String, &Path)| match read(path, max_bytes) {
         Ok(bytes) => format!("{name}\n{}\n", spelter_jobs::digest(&String::from_utf8_lossy(&bytes))),
