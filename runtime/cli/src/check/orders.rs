@@ -14,9 +14,6 @@ use crate::file;
 use crate::icd;
 use crate::output;
 
-/// The largest file of results that is read, in bytes.
-const MAX_BYTES: u64 = 4 << 30;
-
 /// Runs the program in each order of the shard that the file of results lacks. Returns what all orders found, those of
 /// the file included, with the status of the first one that failed.
 pub(super) fn run(
@@ -52,9 +49,7 @@ pub(super) fn run(
     let Some(path) = &args.results else { return Ok((all, status)) };
     // The file is locked while it is open, on some systems against its own process, too.
     drop(results);
-    let text = String::from_utf8_lossy(&file::read(path, MAX_BYTES)?).into_owned();
-    let recorded = spelter_jobs::Merged::read([(path.display().to_string().as_str(), text.as_str())]).map_err(wrong)?;
-    for (_, result) in recorded.results() {
+    for (_, result) in file::results(path)?.results() {
         all.append(Merged::from_result(result));
         status = first_failure(status, result["program"]["status"].as_u64().unwrap_or(0) as u8);
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_jobs::{JobArray, Merged, Results, jobs_left};
+use spelter_jobs::{JobArray, Results, jobs_left};
 use spelter_memory_model::answer::{
     Answer, Execution, Options, Summary, answer, asked_locations, depends_on, find_race, summarize_with,
 };
@@ -34,9 +34,8 @@ use crate::output::{self, Output};
 use derive::Derived;
 use expected::Expected;
 
-/// The largest test, list and file of results, in bytes.
+/// The largest test or list, in bytes.
 const MAX_FILE: u64 = 1 << 24;
-const MAX_RESULTS: u64 = 4 << 30;
 
 /// The largest number of executions that are counted; the report says whether there are more.
 const MAX_EXECUTIONS: u64 = 200_000;
@@ -252,9 +251,7 @@ impl Total {
 
     /// Adds the tests of a file of results that this run did not decide.
     fn add_earlier(&mut self, path: &Path, decided_now: &[u64]) -> Result<(), Failure> {
-        let text = String::from_utf8_lossy(&file::read(path, MAX_RESULTS)?).into_owned();
-        let merged = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
-        let merged = merged.map_err(|error| Failure::new(error.to_string()))?;
+        let merged = file::results(path)?;
         let earlier = merged.results().filter(|(job, _)| decided_now.binary_search(job).is_err());
         earlier.for_each(|(_, result)| self.add_result(result));
         Ok(())

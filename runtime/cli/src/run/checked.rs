@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use spelter::check::report::stats_json;
 use spelter::check::{CheckStats, Finding, Severity};
 use spelter::{Context, Schedule};
-use spelter_jobs::{JobArray, Merged, Results, digest, jobs_left};
+use spelter_jobs::{JobArray, Results, digest, jobs_left};
 
 use super::bind::BoundResources;
 use super::{Launched, dispatch, launch};
@@ -17,9 +17,6 @@ use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, Output};
 use crate::shader::Shader;
-
-/// The largest file of results that is read, in bytes.
-const MAX_BYTES: u64 = 4 << 30;
 
 /// What checked mode found.
 pub(super) struct Checked {
@@ -150,9 +147,7 @@ pub(super) fn report(
 /// What the file of results has of other orders than these.
 fn earlier(args: &RunArgs, ran: &[u64]) -> Result<Recorded, Failure> {
     let Some(path) = &args.check.results else { return Ok(Recorded::default()) };
-    let text = String::from_utf8_lossy(&file::read(path, MAX_BYTES)?).into_owned();
-    let merged = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
-    let merged = merged.map_err(|error| Failure::new(error.to_string()))?;
+    let merged = file::results(path)?;
     let earlier = merged.results().filter(|(order, _)| *order > 0 && !ran.contains(order));
     let mut recorded = Recorded::default();
     for (_, result) in earlier {

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_jobs::{JobArray, Merged, Results, digest, jobs_left};
+use spelter_jobs::{JobArray, Results, digest, jobs_left};
 
 use crate::amber::{self, Stop};
 use crate::args::TestArgs;
@@ -28,9 +28,6 @@ use report::{Report, Verdict};
 
 /// The largest script in bytes.
 const MAX_BYTES: u64 = 64 << 20;
-
-/// The largest file of results that is read, in bytes.
-const MAX_RESULTS: u64 = 4 << 30;
 
 /// Runs the scripts of the files and folders, without those whose results a file has. An error after all of them have
 /// run, if one failed, in an earlier run too.
@@ -80,9 +77,7 @@ fn job_array(scripts: &[PathBuf], args: &TestArgs) -> JobArray {
 
 /// The reports that a file of results has.
 fn earlier(path: &Path) -> Result<Vec<(u64, Report)>, Failure> {
-    let text = String::from_utf8_lossy(&file::read(path, MAX_RESULTS)?).into_owned();
-    let merged = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
-    let merged = merged.map_err(|error| Failure::new(error.to_string()))?;
+    let merged = file::results(path)?;
     let report = |(job, result): (u64, &serde_json::Value)| match Report::of_result(result) {
         Some(report) => Ok((job, report)),
         None => Err(Failure::file(path, format_args!("the result of job {job} is not that of a script"))),
