@@ -9,6 +9,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use memmap2::MmapMut;
 use spelter_locks::{Mutex, PerProcess};
@@ -59,15 +61,33 @@ fn release() {
     IS_SET_ASIDE.store(false, Ordering::Relaxed);
 }
 
-/// Allocates; if a small allocation fails, releases the reserve and retries once, even if another thread has released
-/// the reserve already.
+/// How often a refused allocation is retried: for a second or two, since the scheduler of a busy machine may stop a
+/// thread in the middle of its attempt.
+const RETRIES: u32 = 200;
+
+/// The pause before the retry of this number: 0.1 to 10 ms.
+fn pause(retry: u32) -> Duration {
+    Duration::from_micros((u64::from(retry) * 100).min(10_000))
+}
+
+/// Allocates; if a small allocation fails, releases the reserve and retries, even if another thread has released the
+/// reserve already.
+///
+/// One retry is too few: a thread for which the GNU C library can create no arena attempts that with each allocation,
+/// and for a moment maps 64 MiB, which may be all that the limit leaves to the other threads.
 fn with_reserve(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     let memory = allocate();
     if !memory.is_null() || size > MAX_RESERVE_BYTES {
         return memory;
     }
     release();
-    allocate()
+    let retry = |number| {
+        if number > 0 {
+            thread::sleep(pause(number));
+        }
+        Some(allocate()).filter(|memory| !memory.is_null())
+    };
+    (0..RETRIES).find_map(retry).unwrap_or(std::ptr::null_mut())
 }
 
 // SAFETY: all memory comes from the system's allocator and returns to it with the layout that it was allocated with;
@@ -96,11 +116,23 @@ unsafe impl GlobalAlloc for WithReserve {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::sync::mpsc;
-    use std::thread;
-    use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn an_allocation_is_retried_while_another_thread_has_the_memory_for_a_moment() {
+        let refusals = Cell::new(0);
+        let allocate = || {
+            refusals.set(refusals.get() + 1);
+            if refusals.get() > 20 { std::ptr::dangling_mut() } else { std::ptr::null_mut() }
+        };
+        assert!(!with_reserve(1, allocate).is_null());
+        refusals.set(0);
+        assert!(with_reserve(MAX_RESERVE_BYTES + 1, allocate).is_null(), "its caller handles that");
+        assert!(with_reserve(1, std::ptr::null_mut).is_null(), "where there is none, it ends");
+    }
 
     #[test]
     fn an_allocation_is_retried_after_another_thread_released_the_reserve() {
