@@ -52,7 +52,7 @@ Exit status:
   5   a rule of Vulkan is broken, or an option exceeds a limit or does not fit the shader
   6   the device is lost: a kernel exceeds its time limit
   66  run --check, check: a data race or another finding
-  67  run --check, check: no error, but a part was not checked
+  67  run --check, check: no error, but a part was not checked; exec --require-device: no device
 exec ends with the status of its program.")]
 pub(crate) struct Cli {
     /// The subcommand.
@@ -326,6 +326,10 @@ pub(crate) struct ExecArgs {
     /// Put the driver in the place of the Vulkan loader, libvulkan.so.1; the default on machines without a loader.
     #[arg(long)]
     pub(crate) no_loader: bool,
+    /// Fail, with status 67, if the program succeeds and no process of it has created a device of Spelter: for tests that
+    /// skip themselves without a device. The program is then a child of this one.
+    #[arg(long)]
+    pub(crate) require_device: bool,
     /// Print statistics of the device when it is destroyed.
     #[arg(long)]
     pub(crate) stats: bool,

@@ -53,7 +53,8 @@ use output::Output;
 const USAGE: u8 = 2;
 
 /// Exits with status 0, with that of the cause and one message after a failure, or with 2 and one message for wrong
-/// usage; 3 is that of `spelter litmus --deny-races`, 66 and 67 those of `spelter run --check` and `spelter check`.
+/// usage; 3 is that of `spelter litmus --deny-races`, 66 and 67 those of `spelter run --check` and `spelter check`,
+/// and 67 that of `spelter exec --require-device`.
 fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {
@@ -110,7 +111,7 @@ fn start(cli: &Cli) -> Result<u8, Failure> {
         Command::Test(args) => test::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
         Command::Litmus(args) => return status_after(litmus::run(args, &mut output), &mut output),
-        Command::Exec(args) => icd::exec(args),
+        Command::Exec(args) => return status_after(icd::exec(args), &mut output),
         Command::Check(args) => return status_after(check::command::run(args), &mut output),
         Command::Merge(args) => merge::run(args, &mut output),
         Command::Trace(args) => trace::run(args, &mut output),

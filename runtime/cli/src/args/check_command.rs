@@ -90,6 +90,7 @@ impl CheckCommandArgs {
         ExecArgs {
             graphics: self.graphics,
             no_loader: false,
+            require_device: false,
             stats: false,
             trace: None,
             profile: None,

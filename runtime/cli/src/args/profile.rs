@@ -91,6 +91,7 @@ impl ProfileArgs {
         ExecArgs {
             graphics: self.graphics,
             no_loader: false,
+            require_device: false,
             stats: false,
             trace: self.trace.clone(),
             profile: Some(self.save.clone()),
