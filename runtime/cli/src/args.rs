@@ -32,7 +32,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spelter::{Backend, Schedule};
-pub(crate) use spelter_jobs::{JobArgs, Shard};
+pub(crate) use spelter_jobs::{JobArgs, Shard, output_file};
 use spelter_shaders::back::x86::Isa;
 use vulkan_spelter::options::seconds;
 
@@ -174,7 +174,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) time: bool,
     /// Write a timeline of contexts, queues and workers, for Perfetto or chrome://tracing.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) trace: Option<PathBuf>,
     /// The device.
     #[command(flatten)]
@@ -283,7 +283,7 @@ pub(crate) struct TestArgs {
     /// The job array: a job is a script.
     #[command(flatten)]
     pub(crate) array: JobArgs,
-    /// Do not list scripts that pass.
+    /// Do not list scripts that pass and assert something.
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// The device.
@@ -334,10 +334,10 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     pub(crate) stats: bool,
     /// Write a timeline of queues and workers, for Perfetto or chrome://tracing.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) trace: Option<PathBuf>,
     /// Print the time that each pipeline took when the program has ended: on standard error, or to a file.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_parser = output_file())]
     pub(crate) profile: Option<Option<PathBuf>>,
     /// Print the profile as one JSON object.
     #[arg(long, requires = "profile")]
