@@ -138,7 +138,7 @@ fn create(
     Ok(())
 }
 
-/// Tells who started the program that it has a device here. Failing that is reported, and fails no call.
+/// Marks that the program has a device here, as its caller asked for. A failure is reported, and fails no call.
 fn mark(owner: Owner) {
     let Some(path) = &Options::get().device_mark else { return };
     if let Err(error) = File::options().create(true).append(true).open(path) {

@@ -326,8 +326,8 @@ pub(crate) struct ExecArgs {
     /// Put the driver in the place of the Vulkan loader, libvulkan.so.1; the default on machines without a loader.
     #[arg(long)]
     pub(crate) no_loader: bool,
-    /// Fail, with status 67, if the program succeeds and no process of it has created a device of Spelter: for tests that
-    /// skip themselves without a device. The program is then a child of this one.
+    /// Fail, with status 67, if the program succeeds and no process of it has created a device of Spelter: for tests
+    /// that skip themselves without a device. The program is then a child of this one.
     #[arg(long)]
     pub(crate) require_device: bool,
     /// Print statistics of the device when it is destroyed.

@@ -141,7 +141,7 @@ fn a_device_can_be_required() {
     assert_eq!((ended.status, ended.stderr.as_str()), (1, none));
     let ended = folder.spelter("exec --require-device -- there-is-no-such-program");
     assert!(ended.status == 127 && !ended.stderr.contains("device"), "{}", ended.stderr);
-    // The device of a child process counts. Nothing stays behind.
+    // The device of a child process counts. No file stays.
     let program = Path::new(env!("CARGO_BIN_EXE_spelter")).with_file_name("examples").join("plain_wgpu");
     let script = format!("echo $SPELTER_DEVICE_MARK; {}; true", program.display());
     folder.write("script.sh", script.as_bytes());
