@@ -42,4 +42,11 @@ if setup "file://$runner/bad" "$2" >"$runner/refused" 2>&1; then
     exit 1
 fi
 grep -q 'FAILED' "$runner/refused"
+
+# Without a release, the message says what to do.
+if setup "file://$runner/none" "$2" >"$runner/refused" 2>&1; then
+    echo "error: a release that does not exist was accepted" >&2
+    exit 1
+fi
+grep -q 'docs/testing-in-ci.md' "$runner/refused"
 echo "the action works"

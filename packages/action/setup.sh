@@ -15,7 +15,11 @@ fi
 mkdir -p "$folder"
 cd "$folder"
 for archive in "${archives[@]}"; do
-    curl --fail --silent --show-error --location --retry 5 --remote-name-all "$SPELTER_RELEASE"/{"$archive",SHA256SUMS}
+    curl --fail --silent --show-error --location --retry 5 --remote-name-all "$SPELTER_RELEASE"/{"$archive",SHA256SUMS} || {
+        echo "error: $SPELTER_RELEASE does not have $archive and SHA256SUMS: is there a release $SPELTER_VERSION?" >&2
+        echo "A job that builds Spelter and needs no release is in docs/testing-in-ci.md." >&2
+        exit 1
+    }
     # The line of this archive only; none is an error.
     grep " $archive\$" SHA256SUMS | sha256sum --check --strict --quiet
     tar --extract --file "$archive" --strip-components=1

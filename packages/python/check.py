@@ -67,6 +67,12 @@ def check(wheel):
             with_clients(Path(folder), python, execute, other)
         else:
             print("NOT TRIED with wgpu and ncnn: SPELTER_PYTHON names no Python that has them", file=sys.stderr)
+        # Without the driver, the message says where it should be and what to do.
+        library = Path(run(python, "-c", "import spelter; print(spelter.LIBRARY)").strip())
+        library.unlink()
+        for command in ([execute, "true"], [python, "-c", "import spelter.vulkan"]):
+            shown = run(*command, status=1)
+            assert f"{library} does not exist" in shown and "pip install" in shown, shown
 
 
 def clients(other):

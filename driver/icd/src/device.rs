@@ -1,6 +1,7 @@
 //! Devices and their queues.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::sync::Arc;
 
 use ash::vk;
@@ -133,7 +134,17 @@ fn create(
     findings.iter().for_each(|findings| findings.started(&driver, &handles));
     let device = Device { driver, queues, extensions, instance_extensions, newest, profile, trace, findings, owner };
     out.put(device.insert().inspect_err(|_| Queue::take_back(&handles))?);
+    mark(owner);
     Ok(())
+}
+
+/// Marks that the program has a device here, as its caller asked for. A failure is reported, and fails no call.
+fn mark(owner: Owner) {
+    let Some(path) = &Options::get().device_mark else { return };
+    if let Err(error) = File::options().create(true).append(true).open(path) {
+        let text = format!("SPELTER_DEVICE_MARK: {} cannot be written: {error}", path.display());
+        message::warn(owner, "spelter-device-mark", text);
+    }
 }
 
 fn has_maintenance5(info: In<'_, vk::DeviceCreateInfo<'_>>) -> bool {

@@ -31,7 +31,7 @@ const BOTH: &str = "the Vulkan driver; run, bench, profile, demo, test and info"
 const FINDERS: &str = "exec and icd";
 
 /// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.
-pub const VARIABLES: [Variable; 23] = {
+pub const VARIABLES: [Variable; 24] = {
     const fn of(name: &'static str, read_by: &'static str, meaning: &'static str) -> Variable {
         Variable { name, read_by, meaning }
     }
@@ -65,6 +65,11 @@ pub const VARIABLES: [Variable; 23] = {
             "file for a timeline of queues and workers (chrome://tracing, Perfetto), written after each submission",
         ),
         of(STATS, DRIVER, "1: print how many pipelines, submissions and bytes there were when a device is destroyed"),
+        of(
+            DEVICE_MARK,
+            DRIVER,
+            "file that is created when a program creates a device (`spelter exec --require-device`)",
+        ),
         of(GRAPHICS, DRIVER, "1: claim a graphics queue, for programs that require one and only compute"),
         of(
             CONFORMANCE,
@@ -102,6 +107,7 @@ const HEAP_SIZE: &str = "SPELTER_HEAP_SIZE";
 const PROFILE: &str = "SPELTER_PROFILE";
 const TRACE: &str = "SPELTER_TRACE";
 const STATS: &str = "SPELTER_STATS";
+const DEVICE_MARK: &str = "SPELTER_DEVICE_MARK";
 const GRAPHICS: &str = "SPELTER_ADVERTISE_GRAPHICS";
 const CONFORMANCE: &str = "SPELTER_CONFORMANCE";
 const QUIET: &str = "SPELTER_QUIET";
@@ -113,6 +119,7 @@ pub(crate) struct Options {
     pub(crate) profile: Option<PathBuf>,
     pub(crate) trace: Option<PathBuf>,
     pub(crate) stats: bool,
+    pub(crate) device_mark: Option<PathBuf>,
     pub(crate) graphics: bool,
     pub(crate) conformance: Conformance,
     pub(crate) quiet: bool,
@@ -156,6 +163,7 @@ impl Options {
             profile: settings.profile,
             trace: settings.trace,
             stats: settings.stats,
+            device_mark: settings.device_mark,
             graphics: settings.graphics,
             conformance: settings.conformance.unwrap_or_default(),
             quiet: settings.quiet,
@@ -184,6 +192,8 @@ pub struct Settings {
     pub trace: Option<PathBuf>,
     /// Whether to print statistics when a device is destroyed.
     pub stats: bool,
+    /// The file that says that there was a device.
+    pub device_mark: Option<PathBuf>,
     /// Whether to claim a graphics queue.
     pub graphics: bool,
     /// The version of the conformance tests that is claimed.
@@ -210,6 +220,7 @@ pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> (Settings, Vec<Strin
         profile: variable(PROFILE).map(PathBuf::from),
         trace: variable(TRACE).map(PathBuf::from),
         stats: understood(&variable, STATS, flag, &mut complaints).unwrap_or(false),
+        device_mark: variable(DEVICE_MARK).map(PathBuf::from),
         graphics: understood(&variable, GRAPHICS, flag, &mut complaints).unwrap_or(false),
         conformance: understood(&variable, CONFORMANCE, conformance, &mut complaints),
         quiet: understood(&variable, QUIET, flag, &mut complaints).unwrap_or(false),

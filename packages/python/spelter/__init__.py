@@ -18,6 +18,16 @@ LIBRARY = FOLDER / "libvulkan.so.1"
 MANIFEST = FOLDER / "spelter_icd.json"
 
 
+def problem():
+    """Why there is no driver here, or None."""
+    if LIBRARY.is_file():
+        return None
+    return (
+        f"{LIBRARY} does not exist: this folder is not that of an installed wheel. Build one by packages/release.sh in a "
+        "checkout of Spelter, and install it by `pip install target/packages/spelter-*.whl`"
+    )
+
+
 def environment(now):
     """The variables for programs, beside those of ``now``; what ``now`` has of Spelter's and wgpu's is kept.
 

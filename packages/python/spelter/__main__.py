@@ -3,12 +3,12 @@
 import os
 import sys
 
-from . import FOLDER, __version__, environment
+from . import FOLDER, __version__, environment, problem
 
 USAGE = """usage: spelter-exec [--] COMMAND [ARGUMENT...]
 
 Runs a program with the Vulkan driver of Spelter in the place of the Vulkan loader. The exit status is the program's,
-127 if there is no such program, 126 if it cannot be run, 2 for wrong usage."""
+127 if there is no such program, 126 if it cannot be run, 2 for wrong usage, 1 without a driver."""
 
 
 def main():
@@ -27,6 +27,9 @@ def main():
     if not command:
         print(f"error: no COMMAND\n\n{USAGE}", file=sys.stderr)
         return 2
+    if missing := problem():
+        print(f"error: {missing}", file=sys.stderr)
+        return 1
     search = [str(FOLDER), *filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))]
     changed = {**os.environ, **environment(os.environ), "LD_LIBRARY_PATH": ":".join(search)}
     try:

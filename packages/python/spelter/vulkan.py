@@ -7,7 +7,7 @@ the Vulkan loader, ``libvulkan.so.1``.
 import ctypes
 import os
 
-from . import LIBRARY, environment
+from . import LIBRARY, environment, problem
 
 
 def _loaded():
@@ -18,6 +18,8 @@ def _loaded():
     return {path for path in paths if os.path.basename(path).startswith("libvulkan.so")}
 
 
+if _missing := problem():
+    raise ImportError(_missing)
 _others = _loaded() - {str(LIBRARY)}
 if _others:
     raise ImportError(f"{', '.join(sorted(_others))} is loaded already: import spelter.vulkan before what uses Vulkan")

@@ -32,7 +32,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spelter::{Backend, Schedule};
-pub(crate) use spelter_jobs::{JobArgs, Shard};
+pub(crate) use spelter_jobs::{JobArgs, Shard, output_file};
 use spelter_shaders::back::x86::Isa;
 use vulkan_spelter::options::seconds;
 
@@ -52,7 +52,7 @@ Exit status:
   5   a rule of Vulkan is broken, or an option exceeds a limit or does not fit the shader
   6   the device is lost: a kernel exceeds its time limit
   66  run --check, check: a data race or another finding
-  67  run --check, check: no error, but a part was not checked
+  67  run --check, check: no error, but a part was not checked; exec --require-device: no device
 exec ends with the status of its program.")]
 pub(crate) struct Cli {
     /// The subcommand.
@@ -174,7 +174,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) time: bool,
     /// Write a timeline of contexts, queues and workers, for Perfetto or chrome://tracing.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) trace: Option<PathBuf>,
     /// The device.
     #[command(flatten)]
@@ -283,7 +283,7 @@ pub(crate) struct TestArgs {
     /// The job array: a job is a script.
     #[command(flatten)]
     pub(crate) array: JobArgs,
-    /// Do not list scripts that pass.
+    /// Do not list scripts that pass and assert something.
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// The device.
@@ -326,14 +326,18 @@ pub(crate) struct ExecArgs {
     /// Put the driver in the place of the Vulkan loader, libvulkan.so.1; the default on machines without a loader.
     #[arg(long)]
     pub(crate) no_loader: bool,
+    /// Fail, with status 67, if the program succeeds and no process of it has created a device of Spelter: for tests
+    /// that skip themselves without a device. The program is then a child of this one.
+    #[arg(long)]
+    pub(crate) require_device: bool,
     /// Print statistics of the device when it is destroyed.
     #[arg(long)]
     pub(crate) stats: bool,
     /// Write a timeline of queues and workers, for Perfetto or chrome://tracing.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) trace: Option<PathBuf>,
     /// Print the time that each pipeline took when the program has ended: on standard error, or to a file.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_parser = output_file())]
     pub(crate) profile: Option<Option<PathBuf>>,
     /// Print the profile as one JSON object.
     #[arg(long, requires = "profile")]

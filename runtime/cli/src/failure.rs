@@ -4,6 +4,9 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+/// The exit status for wrong usage of the command line or the environment.
+pub(crate) const USAGE: u8 = 2;
+
 /// The message after `error: `, with its cause.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -14,6 +17,8 @@ pub(crate) struct Failure {
 /// Causes with exit statuses of their own, so that scripts tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
+    /// The options cannot be meant together.
+    Usage,
     /// The shader was rejected: it cannot be read, or has something that is not supported.
     Shader,
     /// The launch breaks a rule: options exceed a limit, or do not fit the shader.
@@ -28,6 +33,11 @@ impl Failure {
     /// A failure without a status of its own.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), cause: Cause::Other }
+    }
+
+    /// Options that cannot be meant together.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), cause: Cause::Usage }
     }
 
     /// A file that cannot be read or written.
@@ -59,6 +69,7 @@ impl Failure {
     pub(crate) fn status(&self) -> u8 {
         match self.cause {
             Cause::Other => 1,
+            Cause::Usage => USAGE,
             Cause::Shader => 4,
             Cause::Misuse => 5,
             Cause::DeviceLost => 6,

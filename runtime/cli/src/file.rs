@@ -49,9 +49,6 @@ pub(crate) fn digest<'a>(files: impl Iterator<Item = (String, &'a Path)>, max_by
 
 /// Checks that the folder of an output file exists, so that an error is reported before a long run.
 pub(crate) fn check_target(path: &Path) -> Result<(), Failure> {
-    if is_stdin(path) {
-        return Err(Failure::new("`-` is no file to write to: /dev/stdout is standard output".to_owned()));
-    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) {
         return Err(Failure::file(path, "its folder does not exist"));
@@ -69,7 +66,7 @@ fn stdin(max_bytes: u64) -> Result<Vec<u8>, Failure> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     // Relaxed: the flag guards nothing else.
     if TAKEN.swap(true, Ordering::Relaxed) {
-        return Err(Failure::new("standard input: only one option or file can be `-`".to_owned()));
+        return Err(Failure::usage("standard input: only one option or file can be `-`"));
     }
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);

@@ -9,6 +9,8 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use vulkan_spelter::options::UNCHECKED_STATUS;
+
 use crate::args::{ExecArgs, IcdArgs, IcdCommand, InstallScope};
 use crate::driver_files::{DriverFiles, MANIFEST, manifest};
 use crate::environment::variable;
@@ -16,6 +18,7 @@ use crate::failure::Failure;
 use crate::library;
 use crate::output::{self, Output};
 use crate::profile_folder::ProfileFolder;
+use crate::scratch::Scratch;
 
 /// The version of the conformance tests that `exec --graphics` claims, so that wgpu does not hide the device.
 const CLAIMED: &str = "1.3.0.0";
@@ -54,8 +57,8 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
     }
 }
 
-/// `spelter exec`: becomes the program, or exits with its status.
-pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
+/// `spelter exec`: becomes the program, or exits with its status. Returns the status after its success.
+pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     if let Some(Some(path)) = &args.profile {
         // An error is reported before the program runs.
         File::create(path).map_err(|error| Failure::file(path, error))?;
@@ -65,18 +68,51 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     }
     let files = DriverFiles::new(args.no_loader)?;
     let profiles = args.profile.as_ref().map(|_| ProfileFolder::create()).transpose()?;
-    let mut command = prepared(args, &files, profiles.as_ref(), &[])?;
+    let mark = args.require_device.then(DeviceMark::new).transpose()?;
+    let set = mark.iter().map(|mark| ("SPELTER_DEVICE_MARK", mark.path().into())).collect::<Vec<_>>();
+    let mut command = prepared(args, &files, profiles.as_ref(), &set)?;
     // With nothing left to do, the program gets this process, and with it the signals of a shell or a batch system.
-    let ended = if profiles.is_none() && files.last() { replace_by(command) } else { command.status() };
-    // Before an exit, which drops nothing.
-    drop(files);
+    let is_done = profiles.is_none() && mark.is_none() && files.last();
+    let ended = if is_done { replace_by(command) } else { command.status() };
     if let Some(profiles) = profiles.filter(|_| ended.is_ok()) {
         profiles.print(args)?;
     }
+    let is_without_device = ended.is_ok() && mark.as_ref().is_some_and(|mark| !mark.is_set());
+    if is_without_device {
+        report_no_device("", args.graphics);
+    }
+    // Before an exit, which drops nothing.
+    drop((files, mark));
     match ended {
-        Ok(status) if status.success() => Ok(()),
+        Ok(status) if status.success() && is_without_device => Ok(UNCHECKED_STATUS),
+        Ok(status) if status.success() => Ok(0),
         Ok(status) => std::process::exit(code(status)),
         Err(error) => std::process::exit(not_started(args, &error)),
+    }
+}
+
+/// The file that the driver creates when a process of the program creates a device.
+struct DeviceMark(Scratch);
+
+impl DeviceMark {
+    fn new() -> Result<Self, Failure> {
+        Scratch::new().map(Self)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("device")
+    }
+
+    fn is_set(&self) -> bool {
+        self.path().exists()
+    }
+}
+
+/// Says that a program did not use the driver, after what follows from that, and with the usual cause.
+pub(crate) fn report_no_device(so: &str, graphics: bool) {
+    output::note(format_args!("{so}no process created a device of Spelter"));
+    if !graphics {
+        output::note("programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics");
     }
 }
 

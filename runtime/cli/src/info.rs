@@ -8,6 +8,7 @@ use crate::args::InfoArgs;
 use crate::device;
 use crate::environment::variable;
 use crate::failure::Failure;
+use crate::library;
 use crate::output::Output;
 
 /// Shows the device.
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
             "backends": backends(),
             "cpu_simd": simd(),
             "memory_bytes": memory,
+            "driver": driver_json(),
             "limits": {
                 "workgroup_size": limits.max_compute_work_group_size,
                 "workgroup_invocations": limits.max_compute_work_group_invocations,
@@ -51,6 +53,7 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
         ("spelter", env!("CARGO_PKG_VERSION").to_owned()),
         ("device", properties.device_name.clone()),
         ("API", format!("Vulkan {vulkan}, without a claim of conformance")),
+        ("driver", driver()),
         ("workers", format!("{} threads that run kernels", properties.workers)),
         (
             "time limit",
@@ -68,6 +71,23 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
         ("storage buffer", format!("at most {} in a binding", bytes(limits.max_storage_buffer_range.into()))),
         ("uniform buffer", format!("at most {} in a binding", bytes(limits.max_uniform_buffer_range.into()))),
     ])
+}
+
+/// Where the Vulkan driver is that `exec`, `check` and `icd` use. The other commands, such as this one, need none.
+fn driver() -> String {
+    match library::place() {
+        Ok((path, false)) => path.display().to_string(),
+        Ok((path, true)) => format!("inside this program, unpacked when it is used to {}", path.display()),
+        Err(failure) => format!("none: {failure}"),
+    }
+}
+
+/// The same as JSON.
+fn driver_json() -> serde_json::Value {
+    match library::place() {
+        Ok((path, is_inside)) => json!({"path": path, "inside": is_inside}),
+        Err(failure) => json!({"path": null, "problem": failure.to_string()}),
+    }
 }
 
 /// The environment variables, grouped by the component that reads them.

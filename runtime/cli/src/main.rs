@@ -34,6 +34,7 @@ mod scalar;
 mod scratch;
 mod shader;
 mod slot;
+mod snippet;
 mod statistics;
 mod structured;
 mod test;
@@ -41,19 +42,18 @@ mod trace;
 mod value;
 
 use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::{Cli, Command};
-use failure::Failure;
+use failure::{Failure, USAGE};
 use output::Output;
 
-/// The exit status for wrong usage of the command line or the environment.
-const USAGE: u8 = 2;
-
 /// Exits with status 0, with that of the cause and one message after a failure, or with 2 and one message for wrong
-/// usage; 3 is that of `spelter litmus --deny-races`, 66 and 67 those of `spelter run --check` and `spelter check`.
+/// usage; 3 is that of `spelter litmus --deny-races`, 66 and 67 those of `spelter run --check` and `spelter check`,
+/// and 67 that of `spelter exec --require-device`.
 fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {
@@ -105,12 +105,20 @@ fn start(cli: &Cli) -> Result<u8, Failure> {
         Command::Bench(args) => bench::run(args, &mut output),
         Command::Profile(args) => bench::profile(args, &mut output),
         Command::Compile(args) => compile::run(args, &mut output),
-        Command::Reflect(args) => reflect::run(args, &mut output),
+        Command::Reflect(args) => {
+            let result = reflect::run(args, &mut output);
+            failed_in_json(args.json, Some(&args.file), result, &mut output)
+        }
         Command::Demo(args) => demo::run(args, &mut output),
         Command::Test(args) => test::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
-        Command::Litmus(args) => return status_after(litmus::run(args, &mut output), &mut output),
-        Command::Exec(args) => icd::exec(args),
+        Command::Litmus(args) => {
+            let result = litmus::run(args, &mut output);
+            let only = args.paths.first().filter(|_| args.paths.len() == 1);
+            let result = failed_in_json(args.json, only, result, &mut output);
+            return status_after(result, &mut output);
+        }
+        Command::Exec(args) => return status_after(icd::exec(args), &mut output),
         Command::Check(args) => return status_after(check::command::run(args), &mut output),
         Command::Merge(args) => merge::run(args, &mut output),
         Command::Trace(args) => trace::run(args, &mut output),
@@ -119,6 +127,20 @@ fn start(cli: &Cli) -> Result<u8, Failure> {
         Command::Man(args) => manual::man(args, &mut output),
     };
     status_after(result.map(|()| 0), &mut output)
+}
+
+/// The result of a command. With `--json`, a failure is an object on standard output, too, where programs read.
+fn failed_in_json<T>(
+    json: bool,
+    file: Option<&PathBuf>,
+    result: Result<T, Failure>,
+    output: &mut Output,
+) -> Result<T, Failure> {
+    if let (true, Err(failure)) = (json, &result) {
+        let file = file.map(|path| path.display().to_string());
+        output.json(&serde_json::json!({ "file": file, "error": failure.to_string() }))?;
+    }
+    result
 }
 
 /// The result of a command, after its output is flushed, so that it precedes the message of a failure.

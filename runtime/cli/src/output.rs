@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use spelter::Printer;
 
 use crate::failure::Failure;
+use crate::snippet;
 
 /// When the output has colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -105,8 +106,11 @@ impl Output {
 /// Prints the message of a failure to standard error; an error of that is ignored.
 pub(crate) fn report(failure: &Failure) {
     let mut stderr = io::stderr().lock();
-    let label = if is_colored(&stderr) { "\x1b[1;31merror\x1b[0m" } else { "error" };
-    let _ = writeln!(stderr, "{label}: {failure}");
+    let _ = if is_colored(&stderr) {
+        writeln!(stderr, "\x1b[1;31merror\x1b[0m: {}", snippet::colored(&failure.to_string()))
+    } else {
+        writeln!(stderr, "error: {failure}")
+    };
 }
 
 /// Prints a note to standard error: not a failure, but possibly a surprise.

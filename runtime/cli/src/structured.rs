@@ -63,7 +63,11 @@ impl FromStr for Save {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (slot, name, path) = at_slot(text)?;
-        if path.is_empty() { Err("no file name after =".into()) } else { Ok(Self { slot, name, path: path.into() }) }
+        match path {
+            "" => Err("no file name after =".into()),
+            "-" => Err("`-` is no file to write to: /dev/stdout is standard output".into()),
+            path => Ok(Self { slot, name, path: path.into() }),
+        }
     }
 }
 

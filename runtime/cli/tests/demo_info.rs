@@ -68,6 +68,43 @@ fn info() {
 }
 
 #[test]
+fn info_names_the_driver() {
+    let folder = Folder::new("info-driver");
+    let driver = folder.json("info --json")["driver"].clone();
+    let path = driver["path"].as_str().unwrap_or_default();
+    assert!(path.ends_with("/libvulkan_spelter.so") && std::path::Path::new(path).is_file(), "{driver}");
+    assert_eq!(driver["inside"], false);
+    assert!(folder.good("info").lines().any(|line| line == format!("driver           {path}")));
+    // A copy without a driver beside it computes, but has none for other programs.
+    let alone = folder.path().join("bin/spelter");
+    folder.write("bin/README", b"");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_spelter"), &alone).expect("the same file system");
+    let run = |words: &[&str]| {
+        let output = Command::new(&alone).args(words).env_remove("SPELTER_ICD_LIBRARY").output().expect("it starts");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (status, shown, _) = run(&["info"]);
+    let line = shown.lines().find(|line| line.starts_with("driver ")).unwrap_or_default();
+    assert!(
+        status == Some(0) && line.contains("none: the Vulkan driver, libvulkan_spelter.so, is not with"),
+        "{shown}"
+    );
+    for words in [&["exec", "--", "true"][..], &["check", "--", "true"], &["icd", "manifest"]] {
+        let (status, shown, message) = run(words);
+        assert_eq!((status, shown.as_str()), (Some(1), ""), "{words:?}");
+        // What is looked for, where, and what to do.
+        let lib = folder.path().join("lib/spelter").display().to_string();
+        for part in
+            ["libvulkan_spelter.so", &lib, "spelter-driver-", "cargo build -p spelter-icd", "SPELTER_ICD_LIBRARY"]
+        {
+            assert!(message.contains(part), "{words:?}: {part} is not in {message}");
+        }
+        assert!(message.lines().count() == 1 && !message.contains(".."), "{message}");
+    }
+}
+
+#[test]
 fn versions_and_help() {
     let folder = Folder::new("help");
     assert!(folder.good("--version").starts_with("spelter "));

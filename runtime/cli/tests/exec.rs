@@ -125,6 +125,33 @@ fn a_plain_program_of_wgpu_finds_the_device_by_graphics() {
 }
 
 #[test]
+fn a_device_can_be_required() {
+    let folder = Folder::new("exec-require");
+    let none = "note: no process created a device of Spelter\n";
+    let hint = "note: programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics\n";
+    // Silent without the option, as `env` and the like are.
+    let ended = folder.spelter("exec -- true");
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let ended = folder.spelter("exec --require-device -- true");
+    assert_eq!((ended.status, ended.stderr), (67, format!("{none}{hint}")));
+    let ended = folder.spelter("exec --require-device --graphics -- true");
+    assert_eq!((ended.status, ended.stderr.as_str()), (67, none));
+    // A failure of the program counts for more, and the note may be its reason.
+    let ended = folder.spelter("exec --require-device --graphics -- false");
+    assert_eq!((ended.status, ended.stderr.as_str()), (1, none));
+    let ended = folder.spelter("exec --require-device -- there-is-no-such-program");
+    assert!(ended.status == 127 && !ended.stderr.contains("device"), "{}", ended.stderr);
+    // The device of a child process counts. No file stays.
+    let program = Path::new(env!("CARGO_BIN_EXE_spelter")).with_file_name("examples").join("plain_wgpu");
+    let script = format!("echo $SPELTER_DEVICE_MARK; {}; true", program.display());
+    folder.write("script.sh", script.as_bytes());
+    let shown = folder.good("exec --require-device --graphics -- sh script.sh");
+    let (mark, computed) = shown.split_once('\n').unwrap();
+    assert!(computed.ends_with(" 32640\n") && mark.ends_with("/device"), "{shown}");
+    assert!(!Path::new(mark).parent().unwrap().exists(), "{mark}");
+}
+
+#[test]
 fn the_status_is_the_programs() {
     let folder = Folder::new("exec-status");
     assert_eq!(folder.spelter("exec -- false").status, 1);

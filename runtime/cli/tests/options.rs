@@ -120,8 +120,34 @@ fn standard_input() {
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("0.0 u32  10\n", ""));
     let twice = with_input("options-stdin", "run - --bind 0.0=@-", DOUBLE.as_bytes());
     let message = "error: --bind 0.0: standard input: only one option or file can be `-`\n";
-    assert_eq!((twice.status, twice.stderr.as_str()), (1, message));
+    assert_eq!((twice.status, twice.stderr.as_str()), (2, message));
     assert_eq!(folder.error("run -"), "-: the file is empty");
+}
+
+#[test]
+fn a_dash_is_no_file_to_write_to() {
+    let folder = Folder::with("options-dash", "double.wgsl", DOUBLE);
+    for (line, option) in [
+        ("run double.wgsl --save 0.0=-", "--save"),
+        ("run double.wgsl --trace -", "--trace"),
+        ("run double.wgsl --check --sarif -", "--sarif"),
+        ("run double.wgsl --check --dot -", "--dot"),
+        ("run double.wgsl --check --many-seeds 2 --results -", "--results"),
+        ("bench double.wgsl --plot -", "--plot"),
+        ("profile double.wgsl --trace -", "--trace"),
+        ("profile --save - -- true", "--save"),
+        ("exec --trace - -- true", "--trace"),
+        ("exec --profile=- -- true", "--profile"),
+        ("check --json - -- true", "--json"),
+        ("litmus double.wgsl --write-test -", "--write-test"),
+        ("litmus double.wgsl --write-repair -", "--write-repair"),
+        ("litmus --generate --results -", "--results"),
+        ("merge a.jsonl --out -", "--out"),
+    ] {
+        let usage = folder.usage(line);
+        assert!(usage.contains(option) && usage.contains("/dev/stdout is standard output"), "{line}: {usage}");
+    }
+    assert!(!folder.path().join("-").exists());
 }
 
 #[test]
@@ -138,6 +164,24 @@ fn messages_and_errors_in_json() {
     assert_eq!((ended.status, error["error"].as_str()), (5, Some(message)));
     assert_eq!(ended.stderr, format!("error: {message}\n"));
     assert_eq!(error["messages"], serde_json::json!([]));
+    // The commands that read a shader or a test without running it.
+    folder.write("bad.wgsl", b"nonsense");
+    for (line, file, part) in [
+        ("reflect bad.wgsl --json", Some("bad.wgsl"), "bad.wgsl: expected global item"),
+        ("reflect none.wgsl --json", Some("none.wgsl"), "none.wgsl: No such file"),
+        ("litmus bad.wgsl --json", Some("bad.wgsl"), "bad.wgsl: expected global item"),
+        ("litmus none.test --json", Some("none.test"), "none.test: "),
+        ("litmus none.test other.test --switch x --json", None, "--switch takes NAME=VALUE"),
+        ("litmus bad.wgsl --switch x --json", Some("bad.wgsl"), "--switch takes NAME=VALUE"),
+    ] {
+        let ended = folder.spelter(line);
+        let error: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{line}"));
+        assert_eq!(error["file"].as_str(), file, "{line}");
+        let text = error["error"].as_str().unwrap();
+        assert!(text.starts_with(part), "{line}: {text}");
+        assert_eq!(ended.stderr, format!("error: {text}\n"), "{line}");
+        assert_ne!(ended.status, 0);
+    }
 }
 
 #[test]
@@ -149,6 +193,13 @@ fn colors() {
     assert_eq!(folder.good(&format!("{line} --color auto")), "0.0 u32  6\n");
     let error = folder.spelter("run missing.wgsl --color always").stderr;
     assert!(error.starts_with("\x1b[1;31merror\x1b[0m: missing.wgsl"), "{error}");
+    // Lines of source have the colours of findings: the frame is blue, marks are red.
+    folder.write("bad.wgsl", b"fn f() { a = 1; }");
+    let error = folder.spelter("run bad.wgsl --color always").stderr;
+    for part in ["\x1b[34m  ┌─\x1b[0m bad.wgsl:1:10", "\x1b[34m1 │\x1b[0m fn f()", "\x1b[31m          ^"] {
+        assert!(error.contains(part), "{part:?} is not in {error:?}");
+    }
+    assert!(!folder.spelter("run bad.wgsl").stderr.contains('\x1b'));
     assert!(folder.usage("info --color blue").contains("[possible values: auto, always, never]"));
 }
 

@@ -50,6 +50,32 @@ fn what_is_not_as_expected_fails_with_its_place_and_value() {
 }
 
 #[test]
+fn a_script_that_asserts_nothing_says_so() {
+    let empty = "#!amber\nBUFFER data DATA_TYPE uint32 DATA 1 2 END\n";
+    let silent: String =
+        AFFINE.lines().filter(|line| !line.starts_with("EXPECT")).fold(String::new(), |text, line| text + line + "\n");
+    let repeated =
+        format!("#!amber\nBUFFER data DATA_TYPE uint32 DATA 1 2 END\nREPEAT 2\nEXPECT data IDX 0 EQ {}\nEND\n", 1);
+    let folder =
+        folder("test_nothing", &[("empty.amber", empty), ("repeated.amber", &repeated), ("silent.amber", &silent)]);
+    let ended = folder.spelter("test empty.amber silent.amber repeated.amber");
+    let lines: Vec<_> = ended.stdout.lines().collect();
+    let expected = [
+        "FAIL  empty.amber",
+        "      the script has no command: nothing is run, and nothing is asserted",
+        "pass  silent.amber: nothing is asserted: the script has no EXPECT",
+        "pass  repeated.amber",
+        "2 passed, 1 failed, 0 skipped",
+    ];
+    assert_eq!((ended.status, lines.as_slice()), (1, expected.as_slice()));
+    // Also with --quiet and in JSON.
+    assert!(folder.good("test silent.amber --quiet").starts_with("pass  silent.amber: nothing is asserted"));
+    let json = folder.json("test silent.amber repeated.amber --json");
+    assert_eq!(json["scripts"][0]["reason"], "nothing is asserted: the script has no EXPECT");
+    assert!(json["scripts"][1]["reason"].is_null() && json["passed"] == 2, "{json}");
+}
+
+#[test]
 fn a_folder_is_searched_and_the_others_still_run() {
     let bad = "#!amber\nRUN nothing 1 1 1\n";
     let picture = "#!amber\nSHADER vertex v PASSTHROUGH\n";

@@ -15,12 +15,21 @@ pub use shard::Shard;
 
 use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use serde_json::{Value, json};
 
 /// What is wrong with a file of results, with its name and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
+
+/// The name of a file that a command writes, for its options. `-` is none: standard output has the command's text.
+pub fn output_file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.to_str() {
+        Some("-") => Err("`-` is no file to write to: /dev/stdout is standard output"),
+        _ => Ok(path),
+    })
+}
 
 /// A list of jobs. Files of results belong together if this is equal in all of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +87,7 @@ pub struct JobArgs {
     pub shard: Shard,
     /// Write the result of each job as a line of JSON to this file. If it exists, only the jobs that it lacks are run:
     /// an interrupted job array is continued. `spelter merge` puts the files of all shards together.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub results: Option<PathBuf>,
 }
 

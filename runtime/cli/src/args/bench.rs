@@ -7,8 +7,8 @@ use clap::Args;
 use spelter::Backend;
 use vulkan_spelter::options::seconds;
 
-use super::ImageArgs;
 use super::sweep::{BaselineName, GroupSweep, PushPart, Sweep};
+use super::{ImageArgs, output_file};
 use crate::structured::{Bind, Spec};
 
 /// `spelter bench`.
@@ -72,7 +72,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) no_limits: bool,
     /// Write a picture of the sweep.
-    #[arg(long, value_name = "FILE.png")]
+    #[arg(long, value_name = "FILE.png", value_parser = output_file())]
     pub(crate) plot: Option<PathBuf>,
     /// Save the samples under a name.
     #[arg(long, value_name = "NAME")]

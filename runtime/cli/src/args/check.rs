@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use spelter::check::report::{Filter, RulePattern, Suppression};
 use spelter::check::{CheckOptions, Profile, Shard};
+use spelter_jobs::output_file;
 use vulkan_spelter::options::{EXIT_STATUS, UNCHECKED_STATUS, too_little};
 
 use crate::value::count;
@@ -36,7 +37,7 @@ pub(crate) struct CheckArgs {
     pub(crate) shard: Option<Shard>,
     /// Write what each order found as a line of JSON to this file, and run only the orders that it lacks: see `spelter
     /// merge`.
-    #[arg(long, value_name = "FILE", requires = "many_seeds")]
+    #[arg(long, value_name = "FILE", requires = "many_seeds", value_parser = output_file())]
     pub(crate) results: Option<PathBuf>,
     /// Report findings of these rules only, as in RACE-*,BARRIER.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
@@ -48,7 +49,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
     /// Write the findings as SARIF 2.1.0, which sites that host code show beside the lines.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) sarif: Option<PathBuf>,
     /// Write the part of the execution that makes the first race one as a test for `spelter litmus`; further races go
     /// to files with -2, -3 and so on in their names.
@@ -56,7 +57,7 @@ pub(crate) struct CheckArgs {
     pub(crate) litmus: Option<PathBuf>,
     /// Write the first finding as a picture of Graphviz: the two accesses, what the program has between them, and what
     /// is missing; further ones go to files with -2, -3 and so on in their names.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) dot: Option<PathBuf>,
     /// The exit status if there are errors; 66 by default.
     #[arg(long, value_name = "STATUS")]
@@ -67,7 +68,7 @@ pub(crate) struct CheckArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ReportFiles {
     /// Write the findings as SARIF 2.1.0, which sites that host code show beside the lines.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) sarif: Option<PathBuf>,
     /// Write the part of the execution that makes the first race one as a test for `spelter litmus`; further races go
     /// to files with -2, -3 and so on in their names.
@@ -75,7 +76,7 @@ pub(crate) struct ReportFiles {
     pub(crate) litmus: Option<PathBuf>,
     /// Write the first finding as a picture of Graphviz: the two accesses, what the program has between them, and what
     /// is missing; further ones go to files with -2, -3 and so on in their names.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) dot: Option<PathBuf>,
 }
 

@@ -10,7 +10,7 @@ use spelter::check::{Profile, Shard};
 use vulkan_spelter::options::{EXIT_STATUS, seconds};
 
 use super::check::{ReportFiles, bytes};
-use super::{ExecArgs, ExecDeviceArgs};
+use super::{ExecArgs, ExecDeviceArgs, output_file};
 
 /// `spelter check`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub(crate) struct CheckCommandArgs {
     #[arg(long, value_name = "PROFILE", default_value = "common")]
     pub(crate) profile: Profile,
     /// Write each finding as a line of JSON, and the counts as the last line.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) json: Option<PathBuf>,
     /// More files of the findings.
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub(crate) struct CheckCommandArgs {
     pub(crate) shard: Option<Shard>,
     /// Write what each order found as a line of JSON to this file, and run only the orders that it lacks: see `spelter
     /// merge`.
-    #[arg(long, value_name = "FILE", requires = "many_seeds")]
+    #[arg(long, value_name = "FILE", requires = "many_seeds", value_parser = output_file())]
     pub(crate) results: Option<PathBuf>,
     /// The largest number of bytes for the shadow of the memory, and again for replays; M and G are 2²⁰ and 2³⁰. The
     /// least is 320K.
@@ -90,6 +90,7 @@ impl CheckCommandArgs {
         ExecArgs {
             graphics: self.graphics,
             no_loader: false,
+            require_device: false,
             stats: false,
             trace: None,
             profile: None,

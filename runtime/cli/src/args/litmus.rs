@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use spelter_memory_model::Model;
 
-use super::{DeriveArgs, JobArgs};
+use super::{DeriveArgs, JobArgs, output_file};
 
 /// `spelter litmus`.
 #[derive(Debug, Args)]
@@ -55,11 +55,11 @@ pub(crate) struct LitmusArgs {
     pub(crate) repair: bool,
     /// Write the repaired test to a file, in the format of the test; that of a shader in the format that the name
     /// tells. Only for one test.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) write_repair: Option<PathBuf>,
     /// Write the test that is derived from a shader to a file: .litmus, or .test for code without branches, registers
     /// and initial values.
-    #[arg(long, value_name = "OUT.litmus")]
+    #[arg(long, value_name = "OUT.litmus", value_parser = output_file())]
     pub(crate) write_test: Option<PathBuf>,
     /// End with status 3 if a test races.
     #[arg(long)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use spelter_jobs::output_file;
 
 /// `spelter merge`.
 #[derive(Debug, Args)]
@@ -19,7 +20,7 @@ pub(crate) struct MergeArgs {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Write all results to this file, in the order of the jobs: it is equal to that of a run without shards.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::sweep::PushPart;
-use super::{DeviceArgs, ExecArgs, ExecDeviceArgs, ImageArgs};
+use super::{DeviceArgs, ExecArgs, ExecDeviceArgs, ImageArgs, output_file};
 use crate::structured::{Bind, Groups, ImageOption, SamplerOption, Spec, TexelsOption};
 
 /// `spelter profile`.
@@ -60,10 +60,10 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "N", default_value = "3", allow_hyphen_values = true, conflicts_with = "command")]
     pub(crate) warm_up: u32,
     /// Write a timeline of queues and workers, for Perfetto or chrome://tracing.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) trace: Option<PathBuf>,
     /// Write the table of COMMAND to a file instead of standard error.
-    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    #[arg(long, value_name = "FILE", conflicts_with = "file", value_parser = output_file())]
     pub(crate) save: Option<PathBuf>,
     /// Advertise a graphics queue to COMMAND, for compute programs that require one (wgpu, Dawn, taichi).
     #[arg(long, conflicts_with = "file")]
@@ -91,6 +91,7 @@ impl ProfileArgs {
         ExecArgs {
             graphics: self.graphics,
             no_loader: false,
+            require_device: false,
             stats: false,
             trace: self.trace.clone(),
             profile: Some(self.save.clone()),

@@ -13,6 +13,7 @@ use super::{check_targets, note_gaps, orders, with_files, write_files};
 use crate::args::CheckCommandArgs;
 use crate::failure::Failure;
 use crate::file;
+use crate::icd;
 use crate::output;
 
 /// Runs the program as often as the options say. Returns the exit status: that of the program, of its first run that
@@ -91,10 +92,7 @@ fn print(merged: &Merged, graphics: bool) {
         return;
     }
     if merged.processes == 0 {
-        output::note("nothing was checked: no process created a device of Spelter");
-        if !graphics {
-            output::note("programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics");
-        }
+        icd::report_no_device("nothing was checked: ", graphics);
         return;
     }
     let (suppressed, not_shown, is_partial) = (merged.suppressed, merged.not_shown, merged.is_partial());

@@ -7,7 +7,7 @@ mod loader;
 mod soname;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::environment::variable;
 use crate::failure::Failure;
@@ -26,14 +26,26 @@ pub(crate) fn path() -> Result<PathBuf, Failure> {
     match find()? {
         Found::File(path) => Ok(path),
         Found::Carried(bytes) => {
-            let mut hasher = DefaultHasher::new();
-            bytes.hash(&mut hasher);
-            let version = format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), hasher.finish());
-            let cache = user_folder("XDG_CACHE_HOME", ".cache")?.join("spelter").join(version);
-            let path = cache.join(name());
+            let path = in_cache(bytes)?;
             write(&path, bytes)?;
             Ok(path)
         }
+    }
+}
+
+/// Where a library that this program carries is unpacked to, for its bytes: each build has a file of its own.
+fn in_cache(bytes: &[u8]) -> Result<PathBuf, Failure> {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    let version = format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), hasher.finish());
+    Ok(user_folder("XDG_CACHE_HOME", ".cache")?.join("spelter").join(version).join(name()))
+}
+
+/// The library's path, without writing it, and whether this program carries it and unpacks it there.
+pub(crate) fn place() -> Result<(PathBuf, bool), Failure> {
+    match find()? {
+        Found::File(path) => Ok((path, false)),
+        Found::Carried(bytes) => Ok((in_cache(bytes)?, true)),
     }
 }
 
@@ -85,16 +97,36 @@ fn find() -> Result<Found, Failure> {
     let program = std::env::current_exe()?;
     let beside = program.parent().unwrap_or(Path::new("."));
     let multiarch = format!("../lib/{}-linux-gnu", std::env::consts::ARCH);
-    // `deps` first: cargo builds the library there with this program, and copies it only where it was asked to.
-    let unpacked = format!("../../spelter-driver-{}-{}-linux", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
-    // The last two are those of a release's archives: unpacked over each other, and side by side.
-    let places = ["deps", ".", "../lib", "../lib/spelter", &multiarch, "..", &unpacked].map(|place| beside.join(place));
+    let archive = format!("spelter-driver-{}-{}-linux", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+    // `deps` first: cargo builds the library there with this program, and copies it only where it was asked to. The
+    // last two are those of a release's archives: unpacked over each other, and side by side.
+    let unpacked = format!("../../{archive}");
+    let places = ["deps", ".", "../lib", "../lib/spelter", &multiarch, "..", &unpacked];
+    let places = places.map(|place| without_parents(&beside.join(place)));
     let file = places.iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
     let found = file.map(Found::File).or_else(|| carried::library().map(Found::Carried));
     found.ok_or_else(|| {
         let looked: Vec<_> = places.iter().map(|folder| folder.display().to_string()).collect();
-        Failure::new(format!("{name} is in none of {}: build spelter-icd, or set {VARIABLE}", looked.join(", ")))
+        Failure::new(format!(
+            "the Vulkan driver, {name}, is not with this program: looked in {}. Unpack the release's archive \
+             {archive}.tar.xz beside that of the program, or install the package spelter-vulkan-driver; in a checkout, \
+             run `cargo build -p spelter-icd` with the profile of this program; or set {VARIABLE} to the driver's path",
+            looked.join(", ")
+        ))
     })
+}
+
+/// The path of a folder without `.` and `..`. The path of a running program has no symbolic links.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = plain.pop(),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// A folder of the user: the variable's, or one in the home folder.

@@ -192,7 +192,12 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     } else if !alone {
         report::total(&total, output)?;
     }
-    total.verdict()?;
+    if let Err(failure) = total.verdict() {
+        // The total, which is printed, has what this says.
+        output.flush()?;
+        output::report(&failure);
+        return Ok(failure.status());
+    }
     if !args.deny_races || total.racy == 0 {
         return Ok(0);
     }

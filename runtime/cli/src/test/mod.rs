@@ -19,6 +19,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use spelter_jobs::{JobArray, Results, digest, jobs_left};
 
+use crate::amber::script::{Action, Command};
 use crate::amber::{self, Stop};
 use crate::args::TestArgs;
 use crate::failure::Failure;
@@ -90,7 +91,8 @@ fn verdict(path: &Path, args: &TestArgs) -> Verdict {
     // A panic of the driver fails this script; the others still run.
     let ended = catch_unwind(AssertUnwindSafe(|| judge(path, args)));
     match ended {
-        Ok(Ok(())) => Verdict::Pass,
+        Ok(Ok(true)) => Verdict::Pass(None),
+        Ok(Ok(false)) => Verdict::Pass(Some("nothing is asserted: the script has no EXPECT".to_owned())),
         Ok(Err(Stop::Fail(message))) => Verdict::Fail(message),
         Ok(Err(Stop::Skip(reason))) => Verdict::Skip(reason),
         Err(panic) => {
@@ -101,13 +103,28 @@ fn verdict(path: &Path, args: &TestArgs) -> Verdict {
     }
 }
 
-fn judge(path: &Path, args: &TestArgs) -> Result<(), Stop> {
+/// Runs a script. Returns whether it asserts something.
+fn judge(path: &Path, args: &TestArgs) -> Result<bool, Stop> {
     let bytes = file::read(path, MAX_BYTES).map_err(|failure| Stop::Fail(failure.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| Stop::Fail("the script is not UTF-8".to_owned()))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let script = amber::parse(&text, folder)?;
     features::check(&script.needs)?;
-    run::script(&script, folder, &args.device)
+    if script.commands.is_empty() {
+        // A truncated script, or one whose commands another program adds, is no test that passed.
+        return Err(Stop::Fail("the script has no command: nothing is run, and nothing is asserted".to_owned()));
+    }
+    run::script(&script, folder, &args.device)?;
+    Ok(script.commands.iter().any(asserts))
+}
+
+/// Whether a command compares something.
+fn asserts(command: &Command) -> bool {
+    match &command.what {
+        Action::Run { .. } | Action::Copy { .. } => false,
+        Action::Repeat(count, inside) => *count > 0 && inside.iter().any(asserts),
+        Action::ExpectValues(_) | Action::ExpectTexels(_) | Action::ExpectBuffer(_) => true,
+    }
 }
 
 /// A progress bar on standard error if that is a terminal, hidden otherwise.

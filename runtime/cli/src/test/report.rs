@@ -11,8 +11,8 @@ use crate::output::Output;
 /// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// All expectations hold.
-    Pass,
+    /// All expectations hold. With a reason why that says little, if there is one.
+    Pass(Option<String>),
     /// An expectation does not hold, or the script is wrong.
     Fail(String),
     /// The script needs something that is missing.
@@ -23,18 +23,18 @@ impl Verdict {
     /// Its name in JSON, and the reason.
     fn parts(&self) -> (&'static str, Option<&str>) {
         match self {
-            Self::Pass => ("pass", None),
+            Self::Pass(note) => ("pass", note.as_deref()),
             Self::Fail(message) => ("fail", Some(message)),
             Self::Skip(reason) => ("skipped", Some(reason)),
         }
     }
 
     fn of_parts(name: &str, reason: Option<&str>) -> Option<Self> {
-        let reason = || reason.unwrap_or_default().to_owned();
+        let reason = reason.map(str::to_owned);
         match name {
-            "pass" => Some(Self::Pass),
-            "fail" => Some(Self::Fail(reason())),
-            "skipped" => Some(Self::Skip(reason())),
+            "pass" => Some(Self::Pass(reason)),
+            "fail" => Some(Self::Fail(reason.unwrap_or_default())),
+            "skipped" => Some(Self::Skip(reason.unwrap_or_default())),
             _ => None,
         }
     }
@@ -65,8 +65,9 @@ impl Report {
     pub(super) fn print(&self, quiet: bool, output: &mut Output) -> Result<(), Failure> {
         let path = self.path.display();
         match &self.verdict {
-            Verdict::Pass if quiet => Ok(()),
-            Verdict::Pass => output.line(format!("{}  {path}", output.good("pass"))),
+            Verdict::Pass(None) if quiet => Ok(()),
+            Verdict::Pass(None) => output.line(format!("{}  {path}", output.good("pass"))),
+            Verdict::Pass(Some(note)) => output.line(format!("{}  {path}: {note}", output.good("pass"))),
             Verdict::Fail(message) => {
                 output.line(format!("{}  {path}\n      {}", output.strong("FAIL"), message.replace('\n', "\n      ")))
             }
@@ -88,7 +89,7 @@ impl Report {
 /// Prints the summary. An error if a script failed.
 pub(super) fn summary(reports: &[Report], json: bool, output: &mut Output) -> Result<(), Failure> {
     let count = |is: fn(&Verdict) -> bool| reports.iter().filter(|report| is(&report.verdict)).count();
-    let passed = count(|verdict| matches!(verdict, Verdict::Pass));
+    let passed = count(|verdict| matches!(verdict, Verdict::Pass(_)));
     let failed = count(|verdict| matches!(verdict, Verdict::Fail(_)));
     let skipped = count(|verdict| matches!(verdict, Verdict::Skip(_)));
     if json {
