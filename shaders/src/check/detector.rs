@@ -17,17 +17,17 @@ use super::candidate::{
 use super::cells::{Cell, CellLayout, Epochs, Group, Owner};
 use super::heads::Locations;
 use super::history::{Access, Atomic, Attributes, History, Level, Reference};
-use super::inline::{InlineChecks, InlineMemory};
+use super::inline::InlineMemory;
 use super::judge::{Now, Verdict};
 use super::observer::{Invocation, Lanes, Memory, Observer, Target};
 use super::page::{AttributeId, PAGE_BYTES};
-use super::planes::{Plane, PlaneSet, Planes};
+use super::planes::Planes;
 use super::settings::{Launch, Limits, Profile};
 use super::shadow::Shadow;
 use super::words::{Judges, WHOLE, relation};
 use super::workgroup::Workgroup;
 use crate::guest::GuestSlice;
-use crate::ir::{Scope, Site, SiteData};
+use crate::ir::{InlineChecks, Plane, PlaneSet, Scope, Site, SiteData};
 
 /// Listens to the dispatches of a window: of commands without a dependency between them.
 #[derive(Debug)]

@@ -39,12 +39,14 @@ pub use candidate::{
     Second,
 };
 pub use detector::Detector;
-pub use inline::{InlineChecks, InlineMemory, MAX_SITES};
+pub use inline::{InlineMemory, MAX_SITES};
 pub use insert::insert;
 pub use map::Map;
 pub(crate) use offer::words_of_barrier;
-pub use planes::{GRANULE, Plane, PlaneSet, Planes};
+pub use planes::{GRANULE, Planes};
 pub use retain::keep_accesses;
 pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;
 pub use written::{drop_unwritten, read_bindings, written_bindings};
+
+pub use crate::ir::{InlineChecks, Plane, PlaneSet};
