@@ -5,36 +5,20 @@
 //! workgroup memory, and the words of the state. An observer that offers none of it leaves all slices empty, and the
 //! state says that no workgroup has begun: then no access is settled, and each makes its call.
 
-use super::planes::PlaneSet;
 use crate::guest::GuestSlice;
-use crate::ir::{ObservedVariable, Site};
-
-/// The memory that checks in machine code concern.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InlineChecks {
-    /// Numbers of descriptors, each once.
-    pub descriptors: Vec<u32>,
-    /// Of each of them, the planes that machine code may write.
-    pub planes: Vec<PlaneSet>,
-    /// Workgroup variables, each once.
-    pub variables: Vec<ObservedVariable>,
-    /// The instructions, with the descriptor that each accesses.
-    pub sites: Vec<(Site, u32)>,
-}
+use crate::ir::PLANES;
 
 /// The slices of one dispatch.
 #[derive(Clone, Debug)]
 pub struct InlineMemory {
-    /// The planes of each of [`InlineChecks::descriptors`], in the order of [`Plane`](super::Plane).
+    /// The planes of each of the [checks' descriptors](crate::ir::InlineChecks::descriptors), in the order of
+    /// [`Plane`](crate::ir::Plane).
     pub planes: Vec<[GuestSlice; PLANES as usize]>,
     /// The planes of workgroup memory: of writes and of reads.
     pub shared: [GuestSlice; 2],
     /// The words of the state.
     pub state: GuestSlice,
 }
-
-/// Planes of a descriptor.
-const PLANES: u32 = 4;
 
 /// Words of the state: their numbers.
 pub(crate) mod state {
@@ -64,18 +48,6 @@ pub(crate) mod state {
 
     /// The words with which no access is settled, by their numbers; others are 0. Cells are 0 then, too.
     pub(crate) const NOTHING_SETTLED: [(u32, u32); 2] = [(FIRST_EPOCH, u32::MAX), (SEVERAL_WORKGROUPS, u32::MAX)];
-}
-
-impl InlineChecks {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.descriptors.is_empty() && self.variables.is_empty()
-    }
-
-    /// Slices after those of the kernel's descriptors.
-    pub fn slices(&self) -> u32 {
-        if self.is_empty() { 0 } else { PLANES * self.descriptors.len() as u32 + 3 }
-    }
 }
 
 impl InlineMemory {

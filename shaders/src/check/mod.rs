@@ -16,12 +16,15 @@ pub(crate) mod inline;
 mod insert;
 mod judge;
 mod known;
+mod listen;
 mod map;
 pub mod observer;
 mod offer;
 mod page;
 mod planes;
 mod profile;
+mod record;
+mod report;
 mod retain;
 mod rows;
 mod settings;
@@ -39,12 +42,14 @@ pub use candidate::{
     Second,
 };
 pub use detector::Detector;
-pub use inline::{InlineChecks, InlineMemory, MAX_SITES};
+pub use inline::{InlineMemory, MAX_SITES};
 pub use insert::insert;
 pub use map::Map;
 pub(crate) use offer::words_of_barrier;
-pub use planes::{GRANULE, Plane, PlaneSet, Planes};
+pub use planes::{GRANULE, Planes};
 pub use retain::keep_accesses;
 pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;
 pub use written::{drop_unwritten, read_bindings, written_bindings};
+
+pub use crate::ir::{InlineChecks, Plane, PlaneSet};

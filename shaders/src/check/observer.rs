@@ -1,9 +1,9 @@
 //! What checked mode observes while a kernel runs, in the order in which it happens: one interface for every back end
 //! on one side, and for the detector and the recorder of replays on the other.
 
-use super::inline::{InlineChecks, InlineMemory};
+use super::inline::InlineMemory;
 use crate::guest::GuestSlice;
-use crate::ir::{Scope, Site};
+use crate::ir::{InlineChecks, Scope, Site};
 
 /// An invocation of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -18,11 +18,11 @@ use super::barrier;
 use super::cells::{Cell, Group};
 use super::detector::Detector;
 use super::history::Reference;
-use super::inline::{InlineChecks, InlineMemory, state};
+use super::inline::{InlineMemory, state};
 use super::page::AttributeId;
-use super::planes::{GRANULE, Plane, PlaneSet, Planes};
+use super::planes::{GRANULE, Planes};
 use crate::guest::GuestSlice;
-use crate::ir::{Site, SiteAction, StorageClass};
+use crate::ir::{InlineChecks, Plane, PlaneSet, Site, SiteAction, StorageClass};
 
 /// The part of the shadow's memory, as one divided by this, that device memory gets no planes from in advance: for
 /// workgroup memory, for histories of words, for the table of workgroups, and for pages that calls need. Most

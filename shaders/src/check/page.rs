@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::cells::Cell;
 use super::history::History;
-use super::planes::{GRANULE, Plane, PlaneSet, Planes};
+use super::planes::{GRANULE, Planes};
+use crate::ir::{Plane, PlaneSet};
 
 /// Bytes of memory that a page covers.
 pub(super) const PAGE_BYTES: u64 = GRANULE;

@@ -19,19 +19,7 @@ use std::sync::Arc;
 use memmap2::{MmapOptions, MmapRaw};
 
 use crate::guest::GuestSlice;
-
-/// One of the planes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plane {
-    /// Cells of the last writes.
-    Written,
-    /// Cells of the last reads.
-    Read,
-    /// The number of the instruction that wrote last.
-    Wrote,
-    /// The number of the instruction that read last.
-    HasRead,
-}
+use crate::ir::{Plane, PlaneSet};
 
 impl Plane {
     /// Bytes for each word of memory.
@@ -56,64 +44,16 @@ impl Plane {
 /// Bytes of all planes for each word of memory.
 const WIDTHS: u64 = 10;
 
-/// Some of the planes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlaneSet(u8);
-
-impl PlaneSet {
-    /// None of them.
-    pub const NONE: Self = Self(0);
-    /// All of them.
-    pub const ALL: Self = Self::of(Plane::Written).and(Plane::Read).and(Plane::Wrote).and(Plane::HasRead);
-    /// Those that have cells.
-    pub(super) const CELLS: Self = Self::of(Plane::Written).and(Plane::Read);
-
-    /// One of them.
-    pub const fn of(plane: Plane) -> Self {
-        Self(1 << plane as u8)
-    }
-
-    /// These and another one.
-    #[must_use]
-    pub const fn and(self, plane: Plane) -> Self {
-        self.or(Self::of(plane))
-    }
-
-    /// All planes of both sets.
-    #[must_use]
-    pub const fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// The planes that are in both sets.
-    pub(super) const fn both(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// The planes of this set only.
-    pub(super) const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Whether all planes of another set are in this one.
-    pub(super) const fn has(self, other: Self) -> bool {
-        other.0 & !self.0 == 0
-    }
-
-    /// Bytes of these planes for a granule of memory, which they occupy once they are written.
-    pub(super) const fn bytes(self) -> u64 {
-        let cells = 4 * (self.both(Self::CELLS).0.count_ones() as u64);
-        (cells + self.without(Self::CELLS).0.count_ones() as u64) * GRANULE / 4
-    }
-
-    fn planes(self) -> impl Iterator<Item = Plane> {
-        let all = [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead];
-        all.into_iter().filter(move |&plane| self.has(Self::of(plane)))
-    }
-}
-
 /// Ranges begin and end on multiples of this.
 pub const GRANULE: u64 = 64 << 10;
+
+impl PlaneSet {
+    /// Bytes of these planes for a granule of memory, which they occupy once they are written.
+    pub(super) const fn bytes(self) -> u64 {
+        let cells = 4 * (self.both(Self::CELLS).len() as u64);
+        (cells + self.without(Self::CELLS).len() as u64) * GRANULE / 4
+    }
+}
 
 /// The planes of a range of addresses.
 #[derive(Debug)]

@@ -7,10 +7,11 @@ use cranelift_entity::EntityRef as _;
 
 use super::attributes::Action;
 use super::cells::{Cell, Group};
-use super::detector::{Detector, planes};
+use super::detector::Detector;
 use super::history::Reference;
 use super::observer::{Lanes, Memory, Observer as _, Target};
 use super::page::{AttributeId, PAGE_BYTES};
+use super::record::planes;
 use crate::ir::Site;
 
 /// Lanes of a subgroup.

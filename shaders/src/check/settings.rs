@@ -1,6 +1,7 @@
 //! What a detector is made for: the memory model's profile, the size of a dispatch, bounds of what is kept.
 
-use super::planes::{GRANULE, PlaneSet};
+use super::planes::GRANULE;
+use crate::ir::PlaneSet;
 
 /// How strictly the memory model is applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use super::cells::Cell;
 use super::page::{AttributeId, PAGE_BYTES, Page, UNUSED};
-use super::planes::{Plane, PlaneSet, Planes};
+use super::planes::Planes;
+use crate::ir::{Plane, PlaneSet};
 
 /// The numbers of the pages that a range has a part of.
 fn pages(range: &Range<u64>) -> Range<u64> {

@@ -7,6 +7,7 @@
 mod builder;
 mod entities;
 mod image;
+mod inline_checks;
 mod inst;
 mod inst_parse;
 mod kernel;
@@ -28,6 +29,8 @@ mod verify_inst;
 
 pub use builder::{Builder, element};
 pub use entities::{Binding, Block, CallPath, Inst, Site, Value, Variable};
+pub(crate) use inline_checks::PLANES;
+pub use inline_checks::{InlineChecks, Plane, PlaneSet};
 pub use inst::{BlockCall, BuiltIn, InstData};
 pub use kernel::{
     BindingData, BindingKind, BlockData, CallData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,

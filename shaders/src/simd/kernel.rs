@@ -6,8 +6,7 @@ use cranelift_entity::{PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
 use super::{Block, BlockCall, Inst, InstData, Type, Value};
-use crate::check::InlineChecks;
-use crate::ir::SourceLine;
+use crate::ir::{InlineChecks, SourceLine};
 use crate::ssa::{self, Predecessors, natural_loop};
 use crate::work::Work;
 

@@ -22,7 +22,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ("front", &["host", "image", "abi", "ir", "analysis"]),
     ("lower", &["ir"]),
     ("opt", &["abi", "ir", "analysis"]),
-    ("simd", &["host", "text", "work", "image", "ssa", "ir", "analysis", "check"]),
+    ("simd", &["host", "text", "work", "image", "ssa", "ir", "analysis"]),
     (
         "back",
         &[

@@ -1,0 +1,91 @@
+//! What the detector lists: candidates for races, non-uniform barriers, and notes.
+
+use super::candidate::{Agents, Candidate, Cause, Distance, First, Kind, NonUniformBarrier, Note, NoteKind, Second};
+use super::cells::{Cell, Group, Owner};
+use super::detector::Detector;
+use super::judge::{Now, Verdict};
+use super::observer::{Invocation, Memory};
+use super::words::relation;
+use crate::ir::Site;
+
+/// Non-uniform barriers and notes that are listed.
+const MAX_LISTED: usize = 256;
+
+impl Detector {
+    /// Turns the findings of an access into candidates.
+    #[cold]
+    pub(super) fn report(&mut self, by: Invocation, site: Site, now: &Now, word: Memory) {
+        let command = self.epochs.command();
+        let second = Second { command, invocation: by, site };
+        let mut findings = std::mem::take(&mut self.findings);
+        for (earlier, verdict) in findings.drain(..) {
+            let Verdict::Racy(cause) = verdict else { continue };
+            let agents = self.agents(earlier.cell);
+            let distance = if cause == Cause::Command {
+                Distance::Command
+            } else if self.workgroup.is_own(earlier.cell, by.local) {
+                Distance::Invocation
+            } else if self.workgroup.owns(earlier.cell) {
+                Distance::Workgroup
+            } else {
+                Distance::Dispatch
+            };
+            let relation = relation(&earlier, &now.access);
+            let atomic = earlier.atomic.is_some();
+            let common = earlier.mask & now.access.mask;
+            let byte = common.trailing_zeros().min(3);
+            let bytes = (common >> byte).trailing_ones();
+            let memory = match word {
+                Memory::Device(address) => Memory::Device(address + u64::from(byte)),
+                Memory::Workgroup(offset) => Memory::Workgroup(offset + byte),
+            };
+            let candidate = || Candidate { second, first: First { agents, atomic }, memory, bytes, relation, cause };
+            let kind = Kind { site, command, distance, atomic, relation, cause };
+            if !self.candidates.add(kind, self.limits.kinds, self.limits.examples, candidate) {
+                self.given_up.candidates += 1;
+            }
+        }
+        // Its memory serves the next findings.
+        self.findings = findings;
+    }
+
+    /// The agents of a cell.
+    fn agents(&self, cell: Cell) -> Agents {
+        match self.epochs.owner(cell) {
+            None => Agents::Several { command: 0 },
+            Some((Owner::Command(command), _)) => Agents::Several { command },
+            Some((Owner::Workgroup { command, slot }, layout)) => {
+                let workgroup = self.epochs.workgroup_of(command, slot).unwrap_or(0);
+                match layout.group(cell) {
+                    Group::Invocation(local) => {
+                        Agents::Invocation { command, invocation: Invocation { workgroup, local } }
+                    }
+                    Group::Subgroup(subgroup) => Agents::Subgroup { command, workgroup, subgroup },
+                    Group::Workgroup => Agents::Workgroup { command, workgroup },
+                }
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn note(&mut self, kind: NoteKind, invocation: Invocation, site: Site) {
+        let command = self.epochs.command();
+        let noted = self.notes.iter().any(|note| note.kind == kind && note.second.command == command);
+        if !noted && self.notes.len() < MAX_LISTED {
+            self.notes.push(Note { kind, second: Second { command, invocation, site } });
+        }
+    }
+
+    /// Lists a control barrier that is not uniform, once for each pair of sites.
+    #[cold]
+    pub(super) fn non_uniform(&mut self, waits: u32, site: Site, (other, at): (u32, Option<Site>)) {
+        let command = self.epochs.command();
+        let invocation = |local| Invocation { workgroup: self.workgroup.workgroup, local };
+        let found = NonUniformBarrier { command, site, waits: invocation(waits), other: (invocation(other), at) };
+        let same = |old: &NonUniformBarrier| (old.command, old.site, old.other.1) == (command, site, at);
+        if self.barriers.iter().any(same) {
+            return;
+        }
+        if self.barriers.len() < MAX_LISTED { self.barriers.push(found) } else { self.given_up.barriers += 1 }
+    }
+}
