@@ -195,3 +195,48 @@ fn commands_that_nothing_waits_for_are_forgotten_above_the_limit() {
     device.queue().wait_idle().unwrap();
     assert!(device.check_stats().commands_forgotten > 0, "{:?}", device.check_stats());
 }
+
+/// What a dispatch may write is copied before it, as far as it was ever written: the copy of a large buffer of which a
+/// dispatch uses some words is small, whatever the limit is, and a race in it is an error.
+#[test]
+fn a_large_buffer_of_which_little_is_used_is_not_copied() {
+    const WORDS: u64 = 3 << 28;
+    let device = Device::new(DeviceOptions { heap_size: 6 << 30, ..options() }).unwrap();
+    let source = "
+        @group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) {
+            o[id.x * 1024u] += 1u;
+            o[7] = id.x;
+        }";
+    let kernel = Kernel::new(&device, source, &[(STORAGE, 1)], 0);
+    let buffer = device.create_buffer(WORDS * 4, common::ANY_USE).unwrap();
+    let memory = device.allocate_memory(buffer.requirements().size, 0).unwrap();
+    buffer.bind_memory(&memory, 0).unwrap();
+    let words = Words { buffer, memory };
+    words.memory.write(4096, &5u32.to_le_bytes()).unwrap();
+    let set = kernel.set(&device, STORAGE, &[&words]);
+    #[cfg(target_os = "linux")]
+    let before = resident();
+    common::run(&device, |command| {
+        command.bind_pipeline(&kernel.pipeline).unwrap();
+        command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(16, 1, 1).unwrap();
+    });
+    let found = device.take_findings();
+    assert_eq!(rules(&found), [WAW]);
+    assert_eq!(found[0].severity, spelter_driver::check::Severity::Error);
+    let stats = device.check_stats();
+    // Sixteen pages are written, of which one held something.
+    assert!(stats.largest_copy <= 3 * 16 * 4096, "{stats:?}");
+    #[cfg(target_os = "linux")]
+    {
+        let grown = resident().saturating_sub(before);
+        assert!(grown < 256 << 20, "{grown} bytes");
+    }
+    let word = |at: u64| {
+        let mut bytes = [0; 4];
+        words.memory.read(4 * at, &mut bytes).unwrap();
+        u32::from_le_bytes(bytes)
+    };
+    assert_eq!([word(0), word(1024), word(15 * 1024), word(7), word(16 * 1024)], [1, 6, 1, 15, 0]);
+}

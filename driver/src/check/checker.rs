@@ -102,6 +102,9 @@ pub struct CheckStats {
     pub commands_forgotten: u64,
     /// Findings that were not kept, because there were too many.
     pub findings_dropped: u64,
+    /// Bytes that were copied before a dispatch, so that it can run again: the most of one dispatch. Pages of zeros are
+    /// not copied.
+    pub largest_copy: u64,
 }
 
 impl CheckStats {

@@ -232,6 +232,8 @@ impl Code for CheckedCode {
         let options = &self.checker.options;
         let mut kept = self.checker.kept();
         let copied = kept.snapshot.take(self.needed_again(args), options.replay_memory);
+        let bytes = kept.snapshot.bytes();
+        self.checker.count(|counts| counts.largest_copy = counts.largest_copy.max(bytes));
         let detected = self.detected(args);
         let sites = &detected.kernel.sites;
         let mut detector = self.checker.detector(&mut kept, sites, self.launch());

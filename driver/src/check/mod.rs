@@ -42,6 +42,7 @@ mod slice;
 mod snapshot;
 mod step;
 mod suspicion;
+mod untouched;
 mod update;
 mod words;
 

@@ -46,6 +46,7 @@ impl AddAssign for CheckStats {
             accesses_not_checked,
             commands_forgotten,
             findings_dropped,
+            largest_copy,
         } = other;
         self.dispatches += dispatches;
         self.skipped += skipped;
@@ -58,5 +59,6 @@ impl AddAssign for CheckStats {
         self.accesses_not_checked += accesses_not_checked;
         self.commands_forgotten += commands_forgotten;
         self.findings_dropped += findings_dropped;
+        self.largest_copy = self.largest_copy.max(largest_copy);
     }
 }

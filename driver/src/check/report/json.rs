@@ -42,6 +42,7 @@ pub fn stats(stats: &CheckStats) -> Json {
         "accesses_not_checked": stats.accesses_not_checked,
         "commands_forgotten": stats.commands_forgotten,
         "findings_dropped": stats.findings_dropped,
+        "largest_copy": stats.largest_copy,
     })
 }
 

@@ -15,7 +15,7 @@ use spelter_shaders::schedule::Schedule;
 use super::Memory as Contents;
 
 /// Words that are decided, at most: of more, these many are taken at equal distances.
-const MAX_WORDS: usize = 12;
+const MAX_WORDS: usize = 4096;
 
 /// Bytes of a recording.
 const BUDGET: usize = 1 << 28;
