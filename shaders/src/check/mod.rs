@@ -29,6 +29,7 @@ mod shadow;
 mod subsume;
 #[cfg(test)]
 mod tests;
+mod unshared;
 mod words;
 mod workgroup;
 mod written;
@@ -47,4 +48,5 @@ pub use planes::{GRANULE, Plane, PlaneSet, Planes};
 pub use retain::keep_accesses;
 pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;
+pub use unshared::drop_unshared;
 pub use written::{drop_unwritten, read_bindings, written_bindings};
