@@ -1,4 +1,4 @@
-//! Removes the checks of workgroup memory where a workgroup has one invocation: nobody else accesses that memory.
+//! Removes the checks of workgroup memory where a workgroup has one invocation: no other accesses that memory.
 //!
 //! Its accesses are in program order, and no other invocation reads what an atomic on it released. Replays have these
 //! checks all the same, if they look at workgroup memory.

@@ -29,7 +29,7 @@ fn redundant_checks_are_left_out_unless_all_are_wanted() {
     assert_eq!([Checks::All, Checks::Needed].map(|checks| count(&kernel(), checks)), [2, 1]);
 }
 
-/// Of a workgroup of one invocation nobody else accesses the memory, so not even an atomic in a loop makes a call.
+/// No other invocation accesses the memory of a workgroup of one, so not even an atomic in a loop makes a call.
 #[test]
 fn workgroup_memory_of_one_invocation_needs_no_checks() {
     let count = |size: u32, checks| {

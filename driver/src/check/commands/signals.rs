@@ -204,7 +204,7 @@ mod tests {
         let expected = [(vec![2], true), (vec![2], false), (vec![half], false), (vec![half + 1], false)];
         assert_eq!(waits(&signals), expected, "the last of each queue is kept");
         signals.clean(u64::MAX, &held);
-        assert_eq!(waits(&signals), expected, "nobody knows whether an access is before a signal that was forgotten");
+        assert_eq!(waits(&signals), expected, "an access may be before a signal that was forgotten");
     }
 
     #[test]
