@@ -327,6 +327,39 @@ fn atomics_of_two_dispatches_do_not_race() {
     assert_eq!(found, []);
 }
 
+/// They overlap, but their locations differ: nothing makes them mutually ordered.
+#[test]
+fn atomics_of_two_sizes_race_unless_a_barrier_orders_them() {
+    let device = device();
+    let kernels = ["u32", "u64"].map(|ty| {
+        let source = format!(
+            "@group(0) @binding(0) var<storage, read_write> sum: atomic<{ty}>;
+            @compute @workgroup_size(64) fn main() {{ atomicAdd(&sum, {ty}(1)); }}"
+        );
+        Kernel::new(&device, &source, &[(STORAGE, 1)], 0)
+    });
+    let sum = Words::zeros(&device, 2);
+    let sets = kernels.each_ref().map(|kernel| kernel.set(&device, STORAGE, &[&sum]));
+    let run = |order: &[usize], between: bool| {
+        findings(&device, |command| {
+            for &at in order {
+                command.bind_pipeline(&kernels[at].pipeline).unwrap();
+                command.bind_descriptor_sets(&kernels[at].layout, 0, &[&sets[at]], &[]).unwrap();
+                command.dispatch(2, 1, 1).unwrap();
+                if between {
+                    barrier(command, WRITE, (S::COMPUTE_SHADER, A::SHADER_READ | A::SHADER_WRITE));
+                }
+            }
+        })
+    };
+    assert_eq!(run(&[0, 1], true), []);
+    assert_eq!(run(&[1, 1], false), []);
+    for order in [&[0, 1][..], &[1, 0], &[0, 0, 1], &[1, 0, 1]] {
+        let found = rules(&run(order, false));
+        assert!(!found.is_empty() && found.iter().all(|rule| [RAW, WAW, WAR].contains(rule)), "{order:?}: {found:?}");
+    }
+}
+
 /// A program on two queues: a write on the first, a read on the second.
 fn across(signal: Option<vk::PipelineStageFlags2>, wait: vk::PipelineStageFlags2) -> Vec<Finding> {
     let device = device();

@@ -9,7 +9,7 @@ use common::checked::{WAW, device, options, rules};
 use common::{Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::CheckOptions;
 use spelter_driver::vk::{self, AccessFlags as A, CommandBufferUsageFlags as Flags, PipelineStageFlags as S};
-use spelter_driver::{CommandBuffer, Device, DeviceOptions, Error, MemoryBarrier};
+use spelter_driver::{CommandBuffer, Device, DeviceOptions, Error, MemoryBarrier, SemaphoreSubmit, SubmitInfo};
 
 /// The size of the process in memory, in bytes.
 #[cfg(target_os = "linux")]
@@ -173,6 +173,34 @@ fn a_hundred_thousand_command_buffers_need_bounded_memory() {
         assert!(grown < 64 << 20, "{grown} bytes since a tenth of the command buffers");
     }
     let _: Option<u64> = first;
+}
+
+/// Of a semaphore only the last signals are kept. A later signal stands for one that was forgotten, which is counted.
+#[test]
+fn a_wait_for_a_signal_that_was_forgotten_is_counted() {
+    let device = device();
+    let queues = device.queues();
+    let words = Words::zeros(&device, 16);
+    let fill = || recorded(&device, Flags::empty(), |command| command.fill_buffer(&words.buffer, 0, 64, 1).unwrap());
+    let done = device.create_timeline_semaphore(0);
+    let commands = [fill(), fill()];
+    for value in 1..=300 {
+        let signals = [SemaphoreSubmit::new(&done, value)];
+        let first = [&commands[0]];
+        let commands = if value == 1 { &first[..] } else { &[] };
+        queues[0].submit_all(&[SubmitInfo { waits: &[], commands, signals: &signals }], None).unwrap();
+    }
+    queues[0].wait_idle().unwrap();
+    let wait = |value| {
+        let waits = [SemaphoreSubmit::new(&done, value)];
+        queues[1].submit_all(&[SubmitInfo { waits: &waits, commands: &[&commands[1]], signals: &[] }], None).unwrap();
+        queues[1].wait_idle().unwrap();
+        assert_eq!(device.take_findings(), [], "the program is right");
+        device.check_stats()
+    };
+    assert_eq!(wait(300).signals_forgotten, 0);
+    let stats = wait(1);
+    assert_eq!((stats.signals_forgotten, stats.is_partial()), (1, true));
 }
 
 /// The host never waits, and no command is ordered: what is kept has a limit, and what is forgotten is counted.

@@ -159,6 +159,7 @@ pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Che
     if checks != Checks::All {
         opt::run_all(opt::NUMBERING, &mut kernel);
         check::subsume(&mut kernel);
+        check::drop_unshared(&mut kernel);
     }
     if checks == Checks::NeededApart {
         check::drop_unwritten(&mut kernel);

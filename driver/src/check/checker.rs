@@ -100,6 +100,9 @@ pub struct CheckStats {
     /// Accesses of commands that were forgotten although later commands may race with them, because there were too many
     /// or their memory exceeded [`CheckOptions::memory`].
     pub commands_forgotten: u64,
+    /// Waits for signals that were forgotten, because too many of the semaphore or the queue came later. A later signal
+    /// stands for each, so that accesses between the two count as ordered.
+    pub signals_forgotten: u64,
     /// Findings that were not kept, because there were too many.
     pub findings_dropped: u64,
     /// Bytes that were copied before a dispatch, so that it can run again: the most of one dispatch. Pages of zeros are
@@ -112,7 +115,8 @@ impl CheckStats {
     /// found does not say that the execution has none.
     pub fn is_partial(&self) -> bool {
         let undecided = self.undecided + self.lines_not_compared;
-        undecided + self.accesses_not_checked + self.commands_forgotten + self.findings_dropped > 0
+        let forgotten = self.commands_forgotten + self.signals_forgotten;
+        undecided + self.accesses_not_checked + forgotten + self.findings_dropped > 0
     }
 }
 

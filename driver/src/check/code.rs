@@ -62,7 +62,7 @@ pub(crate) struct CheckedCode {
 impl CheckedCode {
     pub(crate) fn new(kernel: &Kernel, backend: Backend, checker: &Arc<Checker>, source: &Arc<ShaderSource>) -> Self {
         let needed = compile::compile_checked(kernel, backend, Checks::Needed);
-        let names = KernelNames { names: Names::new(kernel, source), kernel: needed.kernel.clone() };
+        let names = KernelNames::new(Names::new(kernel, source), needed.kernel.clone());
         Self {
             checker: Arc::clone(checker),
             kinds: Arc::new(Kinds::new(&names)),

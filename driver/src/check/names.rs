@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use cranelift_entity::SecondaryMap;
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::Language;
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::ir::{AtomicOp, BindingKind, Kernel, Scope, Site, SiteAction, VariableSpace};
+use spelter_shaders::ir::{AtomicOp, BindingKind, InstData, Kernel, Scope, Site, SiteAction, VariableSpace};
 
 use super::finding::{FoundAccess, FoundInvocation, FoundMemory, FoundPlace};
 use crate::shader_source::ShaderSource;
@@ -118,9 +119,22 @@ impl Names {
 pub(crate) struct KernelNames {
     pub(super) names: Names,
     pub(super) kernel: Kernel,
+    /// The bytes of each atomic; 0 for what is none.
+    atomic_bytes: SecondaryMap<Site, u32>,
 }
 
 impl KernelNames {
+    /// Of a kernel that was compiled from a source, with its checks.
+    pub(super) fn new(names: Names, kernel: Kernel) -> Self {
+        let mut atomic_bytes = SecondaryMap::new();
+        for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+            if let InstData::Sync { site, place: Some(_), bytes, .. } = kernel.insts[inst] {
+                atomic_bytes[site] = bytes;
+            }
+        }
+        Self { names, kernel, atomic_bytes }
+    }
+
     /// The source line of a word of the module.
     pub(crate) fn line(&self, word: u32) -> Option<String> {
         self.kernel.line_of_word(word).map(ToString::to_string)
@@ -155,6 +169,11 @@ impl KernelNames {
     pub(super) fn is_atomic(&self, site: Site) -> bool {
         let action = &self.kernel.sites[site].action;
         matches!(action, SiteAction::Atomic { scope: Scope::QueueFamily | Scope::Device | Scope::CrossDevice, .. })
+    }
+
+    /// The bytes of such an atomic.
+    pub(super) fn atomic_bytes(&self, site: Site) -> Option<u32> {
+        self.is_atomic(site).then(|| self.atomic_bytes[site])
     }
 }
 

@@ -45,6 +45,7 @@ impl AddAssign for CheckStats {
             notes_not_searched,
             accesses_not_checked,
             commands_forgotten,
+            signals_forgotten,
             findings_dropped,
             largest_copy,
         } = other;
@@ -58,6 +59,7 @@ impl AddAssign for CheckStats {
         self.notes_not_searched += notes_not_searched;
         self.accesses_not_checked += accesses_not_checked;
         self.commands_forgotten += commands_forgotten;
+        self.signals_forgotten += signals_forgotten;
         self.findings_dropped += findings_dropped;
         self.largest_copy = self.largest_copy.max(largest_copy);
     }

@@ -32,6 +32,7 @@ mod shadow;
 mod subsume;
 #[cfg(test)]
 mod tests;
+mod unshared;
 mod words;
 mod workgroup;
 mod written;
@@ -50,6 +51,7 @@ pub use planes::{GRANULE, Planes};
 pub use retain::keep_accesses;
 pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;
+pub use unshared::drop_unshared;
 pub use written::{drop_unwritten, read_bindings, written_bindings};
 
 pub use crate::ir::{InlineChecks, Plane, PlaneSet};

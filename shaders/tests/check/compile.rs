@@ -29,6 +29,23 @@ fn redundant_checks_are_left_out_unless_all_are_wanted() {
     assert_eq!([Checks::All, Checks::Needed].map(|checks| count(&kernel(), checks)), [2, 1]);
 }
 
+/// No other invocation accesses the memory of a workgroup of one, so not even an atomic in a loop makes a call.
+#[test]
+fn workgroup_memory_of_one_invocation_needs_no_checks() {
+    let count = |size: u32, checks| {
+        let kernel = parse(&format!(
+            "kernel \"test\" {size}, 1, 1\nvar0 = workgroup 4 \"sum\"\nblock0:
+                v0 = const.i32 0\n store var0 + v0, v0\n v1 = atomic.iadd var0 + v0, v0 workgroup acq_rel|workgroup
+                v2 = load.i32 var0 + v0\n return"
+        ));
+        let compiled = compile_checked(&kernel, Backend::Interpreter, checks).kernel;
+        let insts = compiled.layout.iter().flat_map(|&block| &compiled.blocks[block].insts);
+        insts.filter(|&&inst| matches!(compiled.insts[inst], InstData::Check { .. } | InstData::Sync { .. })).count()
+    };
+    assert_eq!([1, 2].map(|size| count(size, Checks::Needed)), [0, 3]);
+    assert_eq!(count(1, Checks::All), 3, "a replay has them");
+}
+
 /// `y[i] = y[i]`, as front ends read it: the index comes from a variable, and the offset is computed for each access.
 #[test]
 fn places_that_are_computed_twice_are_the_same() {

@@ -55,7 +55,7 @@ impl LogState {
                 let info = &self.accesses[id as usize - 1];
                 let order = &self.orders[info.order as usize].order;
                 let host =
-                    AccessInfo { order: 0, command: CommandInfo::host(None), site: None, atomic: false, example: None };
+                    AccessInfo { order: 0, command: CommandInfo::host(None), site: None, atomic: None, example: None };
                 let (hazard, lack) = (Hazard::ReadAfterWrite, Lack::HostDomain);
                 let (pair, points) = ((info, &host), (order.at, point));
                 let race = CommandRace { hazard, lack, bytes, pair, points, order, events: &self.events };

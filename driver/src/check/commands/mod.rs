@@ -68,8 +68,8 @@ struct AccessInfo {
     order: u32,
     command: Arc<CommandInfo>,
     site: Option<Site>,
-    /// Whether it is an atomic whose scope includes other commands.
-    atomic: bool,
+    /// The bytes of an atomic whose scope includes other commands.
+    atomic: Option<u32>,
     /// An address that it accessed, and an invocation that did.
     example: Option<(u64, Invocation)>,
 }
@@ -137,7 +137,7 @@ impl Commands {
     /// The host finds that a semaphore has a value, or more.
     pub(crate) fn waited_for_counter(&self, checker: &Checker, counter: &Arc<Counter>, value: u64) {
         let mut state = self.state.lock();
-        let signals = state.signals.of_counter(counter, value);
+        let signals = state.signals.of_counter(counter, value).counted(checker);
         state.host_waits(checker, signals);
     }
 
@@ -151,7 +151,7 @@ impl Commands {
     /// The host finds that a queue has done its submissions up to a serial.
     pub(crate) fn waited_for_submission(&self, checker: &Checker, queue: usize, serial: u64) {
         let mut state = self.state.lock();
-        let signals = state.signals.of_submission(queue as u32, serial);
+        let signals = state.signals.of_submission(queue as u32, serial).counted(checker);
         state.host_waits(checker, signals);
     }
 
@@ -210,12 +210,12 @@ impl Commands {
         state.submitted.insert(id, event);
     }
 
-    fn started(&self, id: SubmissionId, batch: &Batch) {
+    fn started(&self, checker: &Checker, id: SubmissionId, batch: &Batch) {
         let mut state = self.state.lock();
         let queue = Some(id.queue as u32);
         let stages = batch.semaphore_stages.iter().flat_map(|stages| &stages.waits);
         for ((counter, value), stages) in batch.waits.iter().zip(stages) {
-            let signals = state.signals.of_counter(counter, *value);
+            let signals = state.signals.of_counter(counter, *value).counted(checker);
             state.events.push(Event::Wait { queue, stages: Stages::second_scope(*stages), signals });
         }
     }
@@ -274,7 +274,7 @@ impl CommandLog for Checker {
     }
 
     fn started(&self, id: SubmissionId, batch: &Batch) {
-        self.commands().started(id, batch);
+        self.commands().started(self, id, batch);
     }
 
     fn phase(&self, id: CommandId, recording: &Recording) {
@@ -314,7 +314,7 @@ impl LogState {
     }
 
     /// A new access of a command; those of one command and kind share an order.
-    fn access(&mut self, order: u32, command: &Arc<CommandInfo>, site: Option<Site>, atomic: bool) -> AccessId {
+    fn access(&mut self, order: u32, command: &Arc<CommandInfo>, site: Option<Site>, atomic: Option<u32>) -> AccessId {
         self.accesses.push(AccessInfo { order, command: Arc::clone(command), site, atomic, example: None });
         let id = self.accesses.len() as AccessId;
         let at = self.orders[order as usize].order.at;
@@ -350,7 +350,7 @@ impl LogState {
             Some((known, id)) if known == key => id,
             _ => {
                 let order = self.order(point, 0..u64::MAX);
-                let id = self.access(order, &trap::host_at(instruction), None, false);
+                let id = self.access(order, &trap::host_at(instruction), None, None);
                 self.host = Some((key, id));
                 id
             }

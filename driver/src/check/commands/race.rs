@@ -20,7 +20,8 @@ struct AccessKind {
     queue: Option<u32>,
     stage: Stage,
     access: Accesses,
-    atomic: bool,
+    /// The bytes of an atomic.
+    atomic: Option<u32>,
 }
 
 impl LogState {
@@ -51,7 +52,7 @@ impl LogState {
             for (run, cell) in runs.drain(..) {
                 let write = if types.writes() { access.id } else { cell.write };
                 // Of an atomic write it depends on the bytes.
-                let new = if atomic && types.writes() {
+                let new = if atomic.is_some() && types.writes() {
                     Cell { write, others: self.others(cell, access, &run) }
                 } else {
                     let of = || Cell { write, others: self.others(cell, access, &run) };
@@ -82,10 +83,11 @@ impl LogState {
         hazards.iter().all(|&(earlier, _)| self.is_no_race(earlier, now) || self.lack(earlier, now, whole).is_none())
     }
 
-    /// A command's own accesses are the business of the detector, and atomics are mutually ordered.
+    /// A command's own accesses are the business of the detector, and atomics of one size are mutually ordered: those of
+    /// others are of other locations, if they have bytes in common (Vulkan, "Mutually-ordered Atomics").
     fn is_no_race(&self, earlier: AccessId, now: &Access) -> bool {
         let [first, second] = [earlier, now.id].map(|id| &self.accesses[id as usize - 1]);
-        first.command.is(&second.command) || first.atomic && second.atomic
+        first.command.is(&second.command) || first.atomic.is_some() && first.atomic == second.atomic
     }
 
     /// The last accesses of a cell.
@@ -155,13 +157,13 @@ impl LogState {
     /// What counts beside the last write after an access: what neither it nor that write stands for.
     ///
     /// What is ordered after a later access is ordered after an earlier one of the same queue and stage, by the same
-    /// dependencies, and so it is if the later one is ordered after the earlier one. But atomics are not compared with
-    /// each other. So an atomic stands for no plain access, since atomics of other commands may race with that; and it
-    /// stands for an atomic of another queue or stage only if it is ordered after it.
+    /// dependencies, and so it is if the later one is ordered after the earlier one. But atomics of one size are not
+    /// compared with each other. So an atomic stands for no other access, since atomics of other commands may race with
+    /// that; and it stands for an atomic of another queue or stage only if it is ordered after it.
     fn others(&mut self, cell: Cell, access: &Access, run: &Range<u64>) -> u32 {
         let new = self.kind(access.id);
         // A plain write stands for everything before it: what races with that races with the write, or was reported.
-        if new.access.writes() && !new.atomic {
+        if new.access.writes() && new.atomic.is_none() {
             return 0;
         }
         let mut others = SmallVec::<[AccessId; 4]>::new();
@@ -172,14 +174,14 @@ impl LogState {
             others.extend(self.sets.get(cell.others).iter().copied().filter(|&id| {
                 let old = self.kind(id);
                 let same = (old.queue, old.stage) == (new.queue, new.stage);
-                old.access.writes() || !same || new.atomic && !old.atomic
+                old.access.writes() || !same || new.atomic.is_some() && old.atomic != new.atomic
             }));
             others.push(access.id);
         } else {
             for id in self.accesses_of(cell) {
                 let [old, now] = [id, access.id].map(|id| &self.accesses[id as usize - 1].command);
                 let (own, old) = (old.is(now), self.kind(id));
-                if !old.atomic || !own && old != new && self.lack(id, access, run).is_some() {
+                if old.atomic != new.atomic || !own && old != new && self.lack(id, access, run).is_some() {
                     others.push(id);
                 }
             }

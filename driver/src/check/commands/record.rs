@@ -74,7 +74,7 @@ impl LogState {
         for Transfer { ranges, stage, access } in transfers(work) {
             let point = Point { queue: Some(current.queue), submitted: current.submitted, stage, access };
             let order = self.order(point, extent(&ranges));
-            let id = self.access(order, &current.info, None, false);
+            let id = self.access(order, &current.info, None, None);
             list.extend(ranges.into_iter().map(|range| (Access { point, id }, range)));
         }
         self.accesses(checker, &list);
@@ -107,7 +107,7 @@ impl LogState {
             let order = self.order(point, extent(ranges.iter()));
             self.orders[order as usize].order.comes_before_all_of(number, queue, &dst);
             let info = CommandInfo::transition(&current.info);
-            let id = self.access(order, &Arc::new(info), None, false);
+            let id = self.access(order, &Arc::new(info), None, None);
             for range in ranges.iter() {
                 self.transition(checker, &Access { point, id }, range.clone());
             }
@@ -148,7 +148,7 @@ impl LogState {
                             None => self.order(point, extent.clone()),
                         };
                         orders.insert(access, order);
-                        let id = self.access(order, &info, Some(site), names.is_atomic(site));
+                        let id = self.access(order, &info, Some(site), names.atomic_bytes(site));
                         self.accesses[id as usize - 1].example = touched.example(site);
                         let access = Access { point, id };
                         ids.insert((site, writes), access.clone());

@@ -41,6 +41,7 @@ pub fn stats(stats: &CheckStats) -> Json {
         "notes_not_searched": stats.notes_not_searched,
         "accesses_not_checked": stats.accesses_not_checked,
         "commands_forgotten": stats.commands_forgotten,
+        "signals_forgotten": stats.signals_forgotten,
         "findings_dropped": stats.findings_dropped,
         "largest_copy": stats.largest_copy,
     })

@@ -56,16 +56,19 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: 
 /// What was not checked or not kept, a sentence for each reason. `memory` is the option that bounds the shadow.
 pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
     let CheckStats { undecided, lines_not_compared, notes_not_searched, .. } = *stats;
-    let CheckStats { accesses_not_checked, commands_forgotten, findings_dropped, .. } = *stats;
+    let CheckStats { accesses_not_checked, commands_forgotten, signals_forgotten, findings_dropped, .. } = *stats;
     let of = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
     let shadow = format!("accesses were not checked, since the shadow of the memory exceeds {memory}");
     let commands = "accesses were forgotten before the host waited for them, so that no later command was compared \
         with them";
+    let signals = "waits were for signals of a semaphore or a queue that more than 128 later ones had followed: each \
+        counted as a wait for a later one";
     let lines = "pairs of lines were not compared at each word that they access, beside a race there: mend what is \
         reported, and check again";
     let all = [
         of(accesses_not_checked, &shadow),
         of(commands_forgotten, commands),
+        of(signals_forgotten, signals),
         of(findings_dropped, "more findings were not kept"),
         of(undecided, "suspicions were given up: each is a warning"),
         of(lines_not_compared, lines),

@@ -110,6 +110,7 @@ impl Merged {
             notes_not_searched: self.checked("notes_not_searched"),
             accesses_not_checked: self.checked("accesses_not_checked"),
             commands_forgotten: self.checked("commands_forgotten"),
+            signals_forgotten: self.checked("signals_forgotten"),
             findings_dropped: self.checked("findings_dropped"),
             ..CheckStats::default()
         }
