@@ -91,7 +91,8 @@ impl Device {
     fn run(&self, pipeline: &wgpu::ComputePipeline, dispatches: u32) {
         let entries = [wgpu::BindGroupEntry { binding: 0, resource: self.data.as_entire_binding() }];
         let layout = &pipeline.get_bind_group_layout(0);
-        let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries });
+        let group =
+            self.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries });
         let mut encoder = self.device.create_command_encoder(&Default::default());
         let mut pass = encoder.begin_compute_pass(&Default::default());
         pass.set_pipeline(pipeline);
