@@ -83,8 +83,8 @@ impl LogState {
         hazards.iter().all(|&(earlier, _)| self.is_no_race(earlier, now) || self.lack(earlier, now, whole).is_none())
     }
 
-    /// The detector compares the accesses of one command. Atomics of one size are mutually ordered; atomics of different
-    /// sizes access different locations, even if they share bytes (Vulkan, "Mutually-ordered Atomics").
+    /// The detector compares the accesses of one command. Atomics of one size are mutually ordered; atomics of
+    /// different sizes access different locations, even if they share bytes (Vulkan, "Mutually-ordered Atomics").
     fn is_no_race(&self, earlier: AccessId, now: &Access) -> bool {
         let [first, second] = [earlier, now.id].map(|id| &self.accesses[id as usize - 1]);
         first.command.is(&second.command) || first.atomic.is_some() && first.atomic == second.atomic
