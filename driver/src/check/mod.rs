@@ -8,6 +8,7 @@
 //! ([`confirm()`]).
 
 mod barrier_order;
+mod bounded;
 mod checker;
 mod code;
 mod commands;

@@ -12,7 +12,7 @@ use foldhash::HashSet;
 use spelter_shaders::abi::{DispatchArgs, Outcome, Stop};
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check;
-use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
+use spelter_shaders::check::observer::{Invocation, Memory, NoObserver, Observer, Target};
 use spelter_shaders::compile::Checked;
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{Binding, Scope, Site};
@@ -120,7 +120,7 @@ impl DispatchRun<'_> {
             let alike = 1 + ids.take_while(|id| is_needed(id) == needed).count();
             let part = left.take_front(alike as u64);
             outcome = match &unobserved {
-                Some(unobserved) if !needed => replay.run(unobserved, part, &mut Nothing, &mut bound),
+                Some(unobserved) if !needed => replay.run(unobserved, part, &mut NoObserver, &mut bound),
                 _ => replay.run(all, part, &mut recorder, &mut bound),
             };
         }
@@ -216,7 +216,7 @@ impl Replay<'_> {
 
     /// Runs workgroups with the device's flag only.
     pub(super) fn run_unbounded(&mut self, checked: &Checked, workgroups: Workgroups) -> Outcome {
-        checked.code.run_observed(self.run.args, workgroups, &mut self.scratch, &mut Nothing)
+        checked.code.run_observed(self.run.args, workgroups, &mut self.scratch, &mut NoObserver)
     }
 
     /// Where it was when it was interrupted.
@@ -255,20 +255,6 @@ impl Observer for Touches {
         self.access(by, site, target);
     }
 
-    fn fence(&mut self, _: Invocation, _: Site) {}
-    fn arrive(&mut self, _: Invocation, _: Site) {}
-    fn meet(&mut self, _: u64, _: Site, _: u32) {}
-    fn release(&mut self, _: u64, _: Scope, _: Option<u32>) {}
-    fn end(&mut self, _: Invocation) {}
-    fn ends(&mut self, _: u64, _: u32) {}
-}
-
-/// Observes nothing.
-struct Nothing;
-
-impl Observer for Nothing {
-    fn access(&mut self, _: Invocation, _: Site, _: Target) {}
-    fn atomic(&mut self, _: Invocation, _: Site, _: Target, _: bool) {}
     fn fence(&mut self, _: Invocation, _: Site) {}
     fn arrive(&mut self, _: Invocation, _: Site) {}
     fn meet(&mut self, _: u64, _: Site, _: u32) {}

@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use spelter_locks::Mutex;
-use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Observer, Target};
-use spelter_shaders::check::{InlineChecks, InlineMemory};
-use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::ir::{Scope, Site};
+use spelter_shaders::check::observer::Observer;
+
+use super::bounded::{Bounded, WorkLimit};
 
 /// What the replays of a dispatch observe, at most.
 const MAX_WORK: u64 = 1 << 28;
@@ -139,9 +138,9 @@ impl Bound<'_> {
     }
 
     /// An observer that stops the kernel when the work is done, or when the device stops.
-    pub(super) fn observe<'o>(&'o mut self, observer: &'o mut dyn Observer) -> BoundedReplay<'o> {
+    pub(super) fn observe<'o>(&'o mut self, observer: &'o mut dyn Observer) -> Bounded<'o, ReplayLimit<'o>> {
         let Self { pass, stop, left, calls, .. } = self;
-        BoundedReplay { observer, stop, device: pass.device, left, calls }
+        Bounded { observer, limit: ReplayLimit { left, calls }, stop, device: pass.device }
     }
 }
 
@@ -155,83 +154,18 @@ impl Drop for Bound<'_> {
     }
 }
 
-/// See [`Bound::observe`].
-pub(super) struct BoundedReplay<'o> {
-    observer: &'o mut dyn Observer,
-    stop: &'o AtomicU32,
-    device: &'o AtomicU32,
+/// The limit of one replay, and of all.
+pub(super) struct ReplayLimit<'o> {
     left: &'o mut u64,
     calls: &'o mut u64,
 }
 
-impl BoundedReplay<'_> {
+impl WorkLimit for ReplayLimit<'_> {
     #[inline]
-    fn count(&mut self, work: u64) {
+    fn observe(&mut self, work: u64) -> bool {
         *self.calls += 1;
         *self.left = self.left.saturating_sub(work);
-        // Relaxed: the flags order no other memory.
-        if *self.left == 0 || self.device.load(Ordering::Relaxed) != 0 {
-            self.stop.store(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Observer for BoundedReplay<'_> {
-    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
-        self.observer.inline(checks, buffers)
-    }
-
-    fn begin(&mut self, workgroup: u64) {
-        self.count(1);
-        self.observer.begin(workgroup);
-    }
-
-    fn access(&mut self, by: Invocation, site: Site, target: Target) {
-        self.count(1);
-        self.observer.access(by, site, target);
-    }
-
-    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
-        self.count(1);
-        self.observer.accesses(by, site, target, offsets);
-    }
-
-    fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
-        self.count(1);
-        self.observer.atomic(by, site, target, wrote);
-    }
-
-    fn fence(&mut self, by: Invocation, site: Site) {
-        self.count(1);
-        self.observer.fence(by, site);
-    }
-
-    fn arrive(&mut self, by: Invocation, site: Site) {
-        self.count(1);
-        self.observer.arrive(by, site);
-    }
-
-    fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
-        self.count(invocations.into());
-        self.observer.meet(workgroup, site, invocations);
-    }
-
-    fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
-        self.observer.divergent_barrier(barrier);
-    }
-
-    fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>) {
-        self.observer.release(workgroup, execution, subgroup);
-    }
-
-    fn end(&mut self, by: Invocation) {
-        self.count(1);
-        self.observer.end(by);
-    }
-
-    fn ends(&mut self, workgroup: u64, invocations: u32) {
-        self.count(1);
-        self.observer.ends(workgroup, invocations);
+        *self.left > 0
     }
 }
 
@@ -252,23 +186,14 @@ impl Examining {
 
 #[cfg(test)]
 mod tests {
+    use spelter_shaders::check::observer::{Invocation, NoObserver};
+
     use super::*;
-
-    struct Nothing;
-
-    impl Observer for Nothing {
-        fn access(&mut self, _: Invocation, _: Site, _: Target) {}
-        fn atomic(&mut self, _: Invocation, _: Site, _: Target, _: bool) {}
-        fn fence(&mut self, _: Invocation, _: Site) {}
-        fn arrive(&mut self, _: Invocation, _: Site) {}
-        fn release(&mut self, _: u64, _: Scope, _: Option<u32>) {}
-        fn end(&mut self, _: Invocation) {}
-    }
 
     /// How many observations it takes until the kernel is to stop.
     fn stops_after(bound: &mut Bound<'_>) -> Option<u32> {
         let stop = bound.stop();
-        let mut nothing = Nothing;
+        let mut nothing = NoObserver;
         let mut bounded = bound.observe(&mut nothing);
         (0..100).find(|_| {
             let is_set = stop.load(Ordering::Relaxed) != 0;

@@ -140,3 +140,18 @@ pub trait Observer {
         (0..invocations).for_each(|local| self.end(Invocation { workgroup, local }));
     }
 }
+
+/// An observer that does nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn access(&mut self, _: Invocation, _: Site, _: Target) {}
+    fn atomic(&mut self, _: Invocation, _: Site, _: Target, _: bool) {}
+    fn fence(&mut self, _: Invocation, _: Site) {}
+    fn arrive(&mut self, _: Invocation, _: Site) {}
+    fn meet(&mut self, _: u64, _: Site, _: u32) {}
+    fn release(&mut self, _: u64, _: Scope, _: Option<u32>) {}
+    fn end(&mut self, _: Invocation) {}
+    fn ends(&mut self, _: u64, _: u32) {}
+}

@@ -2,7 +2,7 @@
 //! say, under the profile of the finding, and the two instructions did not race.
 
 mod barrier;
-mod bounded;
+mod budget;
 mod change;
 mod compare;
 mod divergence;
@@ -19,7 +19,7 @@ use spelter_shaders::front::Language;
 use spelter_shaders::ir::{InstData, Kernel, SiteAction, SiteData, StorageClass, Type, Value, Width};
 
 use self::barrier::{BarrierSearch, UnrepairedRace};
-pub(super) use self::bounded::Budget;
+pub(super) use self::budget::Budget;
 use self::change::Changed;
 pub(super) use self::flag::{Flag, guarding, is_flag};
 use self::place::Text;

@@ -12,9 +12,10 @@ use spelter_shaders::compile::{self, Backend, Checked, Checks};
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{Kernel, Site, SiteAction, SiteData};
 
-use super::bounded::{Bounded, Budget};
+use super::budget::Budget;
 use super::change::is_inserted;
 use super::compare::{Unchanged, known};
+use crate::check::bounded::Bounded;
 use crate::check::confirm::{Candidate, Filter, Room, is_race};
 use crate::check::dispatch::{DispatchRun, word};
 use crate::check::log::{Log, Word};
@@ -284,7 +285,7 @@ impl<'a> Trials<'a> {
         let (all, device) = (&self.run.code.trials, self.run.args.stop);
         let limit = self.limit(checked.backend).min(all.left());
         let budget = Budget::new(limit);
-        let mut bounded = Bounded { observer, budget: &budget, stop: &stop, device };
+        let mut bounded = Bounded { observer, limit: &budget, stop: &stop, device };
         let args = DispatchArgs { stop: &stop, ..*self.run.args };
         let outcome = checked.code.run_observed(&args, self.workgroups.clone(), &mut scratch, &mut bounded);
         all.spend(limit - budget.left());

@@ -1,10 +1,9 @@
 //! The bound of what trials of repairs do: a report must not take far longer than the run, and a change may make a
 //! kernel wait forever.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Observer, Target};
-use spelter_shaders::ir::{Scope, Site};
+use crate::check::bounded::WorkLimit;
 
 /// The work of the trials of a kernel, at most: what they observe, and 64 for each instruction that is compiled.
 const MAX_WORK: u64 = 1 << 24;
@@ -58,90 +57,22 @@ impl Budget {
     }
 }
 
-/// An observer that stops the kernel when the work is done, or when the device stops.
-pub(in crate::check) struct Bounded<'a> {
-    pub(in crate::check) observer: &'a mut dyn Observer,
-    pub(in crate::check) budget: &'a Budget,
-    /// The flag of the trial, at which the kernel looks.
-    pub(in crate::check) stop: &'a AtomicU32,
-    /// The device's flag.
-    pub(in crate::check) device: &'a AtomicU32,
-}
-
-impl Bounded<'_> {
+impl WorkLimit for &Budget {
     #[inline]
-    fn count(&self) {
-        // Relaxed: the flags order no other memory.
-        if !self.budget.take(1) || self.device.load(Ordering::Relaxed) != 0 {
-            self.stop.store(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Observer for Bounded<'_> {
-    fn access(&mut self, by: Invocation, site: Site, target: Target) {
-        self.count();
-        self.observer.access(by, site, target);
-    }
-
-    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
-        self.count();
-        self.observer.accesses(by, site, target, offsets);
-    }
-
-    fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
-        self.count();
-        self.observer.atomic(by, site, target, wrote);
-    }
-
-    fn fence(&mut self, by: Invocation, site: Site) {
-        self.count();
-        self.observer.fence(by, site);
-    }
-
-    fn arrive(&mut self, by: Invocation, site: Site) {
-        self.count();
-        self.observer.arrive(by, site);
-    }
-
-    fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
-        self.count();
-        self.observer.meet(workgroup, site, invocations);
-    }
-
-    fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
-        self.observer.divergent_barrier(barrier);
-    }
-
-    fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>) {
-        self.observer.release(workgroup, execution, subgroup);
-    }
-
-    fn end(&mut self, by: Invocation) {
-        self.count();
-        self.observer.end(by);
-    }
-
-    fn ends(&mut self, workgroup: u64, invocations: u32) {
-        self.count();
-        self.observer.ends(workgroup, invocations);
+    fn observe(&mut self, _: u64) -> bool {
+        // A detector's work for a barrier does not depend on the number of its invocations.
+        self.take(1)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use spelter_shaders::check::observer::{Invocation, NoObserver, Observer};
+
     use super::*;
-
-    struct Nothing;
-
-    impl Observer for Nothing {
-        fn access(&mut self, _: Invocation, _: Site, _: Target) {}
-        fn atomic(&mut self, _: Invocation, _: Site, _: Target, _: bool) {}
-        fn fence(&mut self, _: Invocation, _: Site) {}
-        fn arrive(&mut self, _: Invocation, _: Site) {}
-        fn release(&mut self, _: u64, _: Scope, _: Option<u32>) {}
-        fn end(&mut self, _: Invocation) {}
-    }
+    use crate::check::bounded::Bounded;
 
     #[test]
     fn each_dispatch_has_work_for_trials_up_to_the_limit_of_a_kernel() {
@@ -159,8 +90,8 @@ mod tests {
         let [stop, device] = &flags;
         let budget = Budget(AtomicU64::new(2));
         let by = Invocation { workgroup: 0, local: 0 };
-        let mut nothing = Nothing;
-        let mut bounded = Bounded { observer: &mut nothing, budget: &budget, stop, device };
+        let mut nothing = NoObserver;
+        let mut bounded = Bounded { observer: &mut nothing, limit: &budget, stop, device };
         let mut stopped = || {
             bounded.end(by);
             stop.swap(0, Ordering::Relaxed) != 0
