@@ -10,7 +10,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Sources of the product, without tests.
-const SOURCES: [&str; 5] = ["driver/src", "driver/icd/src", "runtime/src", "runtime/cli/src", "shaders/src"];
+const SOURCES: [&str; 7] = [
+    "driver/src",
+    "driver/icd/src",
+    "driver/memory-model/src",
+    "driver/wgpu/src",
+    "runtime/src",
+    "runtime/cli/src",
+    "shaders/src",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -39,7 +47,7 @@ fn cited(text: &str, ids: &mut BTreeSet<String>) {
     for (at, _) in text.match_indices("VUID-") {
         let id: String = text[at..].chars().take_while(|&c| is_part(c)).collect();
         // An id that continues in braces is composed from parts, which are handled below.
-        let whole = text[at + id.len()..].starts_with('"') || text[at + id.len()..].starts_with(')');
+        let whole = !text[at + id.len()..].starts_with('{');
         if whole && id.len() > 5 {
             ids.insert(id);
         }
