@@ -271,7 +271,8 @@ impl FromStr for Groups {
         for (i, part) in text.split(',').enumerate() {
             let group = groups.get_mut(i).ok_or("more than three numbers")?;
             let number = count(part.trim()).and_then(|number| number.try_into().ok());
-            *group = number.ok_or_else(|| format!("{part:?} is not a number from 0 to {}", u32::MAX))?;
+            *group =
+                number.ok_or_else(|| format!("{part:?} is not a number from 0 to {}: write X[,Y[,Z]]", u32::MAX))?;
         }
         Ok(Self(groups))
     }

@@ -71,7 +71,8 @@ fn the_program_gets_what_to_check_in_variables() {
     ] {
         assert!(ended.stdout.contains(expected), "{expected}\n{}", ended.stdout);
     }
-    let note = "note: nothing was checked: no process created a device of Spelter\n";
+    let note = "note: nothing was checked: no process created a device of Spelter\n\
+        note: SPELTER_CHECK=1 cargo test checks tests with the crates spelter and spelter-wgpu\n";
     assert_eq!(ended.stderr, note);
     let path = ended.stdout.lines().find_map(|line| line.strip_prefix("SPELTER_CHECK_JSON=")).unwrap();
     assert!(!Path::new(path).parent().unwrap().exists(), "the folder still exists");

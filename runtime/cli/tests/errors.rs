@@ -255,6 +255,9 @@ fn outputs() {
     assert_eq!(beyond, "--out 0.1: elements 0..2 of a buffer of 1 elements");
     let save = folder.error(&format!("{GOOD} --save 1.0=file"));
     assert_eq!(save, "--save 1.0: no buffer is bound to it; bound are 0.1, 0.0");
+    let save = folder.error(&format!("{GOOD} --save 0.0=sums.png"));
+    let problem = "is no picture, as a storage texture is; a file with another extension gets the bytes";
+    assert_eq!(save, format!("--save 0.0: sums.png: a buffer {problem}"));
 }
 
 #[test]

@@ -84,6 +84,9 @@ fn a_picture_is_copied() {
     folder.write("in.png", &png([2, 1], png::ColorType::Rgba, &rgba));
     let line = "run copy.wgsl --image 0.0=in.png --image 0.1=rgba8unorm:2x1 --groups 2";
     folder.good(&format!("{line} --save 0.1=out.png --save to=out.raw"));
+    let other = folder.spelter(&format!("{line} --save to=out.jpg"));
+    let note = "note: --save 0.1: out.jpg has the bytes of the texels; pictures are .png\n";
+    assert!(other.stderr.contains(note), "{}", other.stderr);
     assert_eq!(pixels(&folder.read("out.png")).1, rgba);
     assert_eq!(folder.read("out.raw"), rgba);
     assert_eq!(folder.good(&format!("{line} --out 0.1=u8:0..4")), "0.1 u8  10 20 30 255\n");

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
         std::fs::write(path, text).map_err(|error| Failure::file(path, error))?;
     }
     write_files(&args.files, &merged.findings)?;
-    print(&merged, args.graphics);
+    print(&merged, args.graphics, status);
     let has_errors = merged.count(Severity::Error) > 0;
     Ok(match status {
         _ if has_errors && args.error_exitcode != 0 => args.error_exitcode,
@@ -75,8 +75,8 @@ fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static s
     Ok(set)
 }
 
-/// Prints the summary. The findings were printed while the program ran.
-fn print(merged: &Merged, graphics: bool) {
+/// Prints the summary of runs that ended with this status. The findings were printed while the program ran.
+fn print(merged: &Merged, graphics: bool, status: u8) {
     let stats = merged.stats();
     note_gaps(&stats);
     if merged.without_counts > 0 {
@@ -92,7 +92,11 @@ fn print(merged: &Merged, graphics: bool) {
         return;
     }
     if merged.processes == 0 {
-        icd::report_no_device("nothing was checked: ", graphics);
+        // A program that could not be started was reported.
+        if !matches!(status, 126 | 127) {
+            icd::report_no_device("nothing was checked: ", graphics);
+            output::note("SPELTER_CHECK=1 cargo test checks tests with the crates spelter and spelter-wgpu");
+        }
         return;
     }
     let (suppressed, not_shown, is_partial) = (merged.suppressed, merged.not_shown, merged.is_partial());

@@ -15,7 +15,13 @@ pub(super) fn of(program: &Program, bound: &BoundResources, args: &RunArgs) -> V
     }
     if args.groups(program.workgroup_size()).contains(&0) {
         notes.push(format!("no invocation ran: {} has a 0", args.size_option()));
-    } else if args.out.is_empty() && args.save.is_empty() && args.trace.is_none() && !args.time && !args.json {
+    } else if args.out.is_empty()
+        && args.save.is_empty()
+        && args.trace.is_none()
+        && !args.time
+        && !args.json
+        && args.check.check.is_none()
+    {
         notes.push("the kernel ran; --out, --save, --time or --json show what it did".to_owned());
     }
     notes.extend(beyond(program, bound, args));

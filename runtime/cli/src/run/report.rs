@@ -19,7 +19,7 @@ use crate::image::{self, Clamped};
 use crate::output::Output;
 use crate::slot::Slot;
 use crate::statistics::Samples;
-use crate::structured::Print;
+use crate::structured::{Print, Save};
 
 /// The number of values on a line of a long list.
 const ON_A_LINE: usize = 8;
@@ -48,19 +48,32 @@ pub(super) fn check(bound: &BoundResources, args: &RunArgs) -> Result<(), Failur
     }
     args.trace.iter().try_for_each(|path| file::check_target(path))?;
     args.save.iter().try_for_each(|save| {
-        find(bound, "--save", save.slot)?;
+        let found = find(bound, "--save", save.slot)?;
+        if has_extension(save, &["png"]) && !matches!(found, Found::Image(_)) {
+            let (slot, path, kind) = (save.slot, save.path.display(), found.kind());
+            let problem = "is no picture, as a storage texture is; a file with another extension gets the bytes";
+            return Err(Failure::misuse(format!("--save {slot}: {path}: {kind} {problem}")));
+        }
         file::check_target(&save.path)
     })
 }
+
+/// Whether the file has one of these extensions.
+fn has_extension(save: &Save, extensions: &[&str]) -> bool {
+    let extension = save.path.extension().unwrap_or_default();
+    extensions.iter().any(|other| extension.eq_ignore_ascii_case(other))
+}
+
+/// Extensions of pictures that are not written.
+const OTHER_PICTURES: [&str; 7] = ["jpg", "jpeg", "bmp", "gif", "webp", "tif", "tiff"];
 
 /// Writes the files of `--save`: pictures of images, bytes of everything else. Returns notes.
 pub(super) fn save(context: &Context, bound: &BoundResources, args: &RunArgs) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
     for save in &args.save {
         let found = find(bound, "--save", save.slot)?;
-        let is_png = save.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
         match found {
-            Found::Image(image) if is_png => {
+            Found::Image(image) if has_extension(save, &["png"]) => {
                 let texels = image.texels(context)?;
                 let clamped = image::save(&save.path, image.format, image.sheet(), &texels)?;
                 if clamped == Clamped(true) {
@@ -69,6 +82,10 @@ pub(super) fn save(context: &Context, bound: &BoundResources, args: &RunArgs) ->
                 }
             }
             found => {
+                if matches!(found, Found::Image(_)) && has_extension(save, &OTHER_PICTURES) {
+                    let (slot, path) = (save.slot, save.path.display());
+                    notes.push(format!("--save {slot}: {path} has the bytes of the texels; pictures are .png"));
+                }
                 let bytes = found.read(context, 0..found.bytes())?;
                 std::fs::write(&save.path, bytes).map_err(|error| Failure::file(&save.path, error))?;
             }
