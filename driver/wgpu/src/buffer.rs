@@ -1,4 +1,4 @@
-//! Buffers, and the one door to the buffer of a binding.
+//! Buffers, and the one function that finds the buffer of a binding.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};

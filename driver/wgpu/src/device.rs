@@ -77,7 +77,8 @@ impl Device {
 }
 
 impl Fence {
-    /// Whether it reached the value before the timeout. The thread helps with the work meanwhile.
+    /// Waits until the semaphore has the value; `false` if the timeout expired first. Without a timeout the thread
+    /// works on the queues meanwhile.
     fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<bool, Error> {
         Semaphore::wait_all(&[(&self.0, value)], timeout)
     }

@@ -1,4 +1,4 @@
-//! Instances, adapters and devices of wgpu: the doors of its API for back ends outside of its crates.
+//! Instances, adapters and devices of wgpu: made by the functions of its API for back ends outside of its crates.
 //!
 //! # Safety
 //!

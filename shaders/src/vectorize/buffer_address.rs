@@ -191,7 +191,7 @@ impl Widen<'_> {
             let inside = self.builder.wide(WideOp::Lt, &[skip, region.len]);
             return self.define_as(result, inside);
         }
-        // The first byte of an access has to be in bounds, while `count` counts whole words: 3 bytes more.
+        // The first byte of an access has to be in bounds, while `element_count` counts whole words: 3 bytes more.
         let three = self.builder.s64(3);
         let rest = region.skip(&mut self.builder, skip).len;
         let rest = self.builder.wide(WideOp::Add, &[rest, three]);

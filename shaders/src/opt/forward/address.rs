@@ -69,7 +69,7 @@ pub(super) struct Addresses {
 const MAX_ARRAY_DEPTH: usize = 8;
 
 impl Addresses {
-    /// The address of a place; `None` for read-only memory.
+    /// The address of a place; `None` for uniform buffers and push constants.
     pub(super) fn of(&mut self, kernel: &Kernel, place: &Place) -> Option<WordAddress> {
         let (object, offset) = match *place {
             Place::Variable { variable, offset } => (Object::Variable(variable), offset),

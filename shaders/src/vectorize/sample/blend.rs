@@ -8,12 +8,13 @@ use crate::ir::Op;
 use crate::vectorize::image::{Components, TexelVectors};
 use crate::vectorize::{Type, Value, Widen};
 
-/// The highest bit of each half-word: subtracting a weight of 2^15 leaves a negative weight.
+/// The highest bit of each half-word: XOR with it subtracts 2^15 from a weight, and `y - 2^15` is the negated weight of
+/// the top row.
 const HALVES: u32 = 0x8000_8000;
 
 impl Widen<'_> {
     /// Components of the weighted mean of encoded texels, from one row or from two. The weights are those of
-    /// [`SampleHead`](super::texels::Head).
+    /// [`SampleHead`](super::texels::SampleHead).
     pub(super) fn mean_of_codes(
         &mut self,
         top: [Value; 2],
