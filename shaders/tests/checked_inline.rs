@@ -16,7 +16,7 @@ use spelter_shaders::front::spvasm;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{Kernel, MemoryModel, Scope, Site};
 
-const PROGRAMS: u64 = 150;
+pub(crate) const PROGRAMS: u64 = 150;
 
 /// Words of each buffer.
 const WORDS: u64 = 200;
@@ -24,10 +24,10 @@ const WORDS: u64 = 200;
 const GROUPS: u32 = 3;
 
 /// A stream of random numbers.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, most: u32) -> u32 {
+    pub(crate) fn below(&mut self, most: u32) -> u32 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as u32 % most
     }
@@ -38,7 +38,7 @@ impl Random {
 }
 
 /// A kernel whose invocations access two buffers, an input and workgroup memory, at places of their own and others.
-fn kernel(seed: u64) -> (String, u32) {
+pub(crate) fn kernel(seed: u64) -> (String, u32) {
     let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let size = [16, 40, 64][random.below(3) as usize];
     let own = random.below(3) > 0;
@@ -199,11 +199,11 @@ impl Observer for Counting {
 }
 
 /// Where buffers begin that have no memory in common.
-const APART: [u64; 3] = [0, 1024, 2048];
+pub(crate) const APART: [u64; 3] = [0, 1024, 2048];
 
 /// What two dispatches in a row find, the contents of the buffers afterwards, and the calls. The buffers begin at these
 /// bytes of the memory.
-fn run(
+pub(crate) fn run(
     checked: &Checked,
     kernel: &Kernel,
     (memory, starts): (GuestSlice, [u64; 3]),

@@ -34,8 +34,29 @@ impl Classes {
         self.0 == 0
     }
 
+    /// Whether all of them are in another set.
+    pub(super) fn are_in(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Those that are in one of the sets.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those that are in both sets.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     pub(super) fn iter(self) -> impl Iterator<Item = usize> {
         (0..CLASSES).filter(move |&class| self.contains(class))
+    }
+}
+
+impl FromIterator<usize> for Classes {
+    fn from_iter<I: IntoIterator<Item = usize>>(classes: I) -> Self {
+        Self(classes.into_iter().fold(0, |set, class| set | 1 << class))
     }
 }
 
@@ -130,6 +151,28 @@ pub(super) fn order_of_barrier(action: &SiteAction) -> Option<Order> {
     let SiteAction::Barrier { execution, .. } = action else { return None };
     let Action::Barrier { order } = Action::of(action) else { return None };
     (level(*execution) >= Level::Workgroup).then_some(order)
+}
+
+/// What a fence orders; `None` if it is another action.
+pub(super) fn order_of_fence(action: &SiteAction) -> Option<Order> {
+    match Action::of(action) {
+        Action::Fence(order) => Some(order),
+        _ => None,
+    }
+}
+
+/// The semantics of a barrier that releases and acquires these classes in full.
+pub(super) fn full_semantics(classes: Classes) -> Semantics {
+    let bits = classes.iter().fold(0, |bits, class| bits | ALL[class].bit());
+    Semantics(ACQUIRE_RELEASE | MAKE_AVAILABLE | MAKE_VISIBLE | bits)
+}
+
+/// The class of the memory that an action accesses, as a set.
+pub(super) fn classes_of_access(action: &SiteAction) -> Classes {
+    match Action::of(action) {
+        Action::Access { class, .. } | Action::Atomic { class, .. } => std::iter::once(class).collect(),
+        Action::Fence(_) | Action::Barrier { .. } => Classes::default(),
+    }
 }
 
 /// Whether a control barrier of the workgroup orders all non-private accesses to workgroup memory before it with those

@@ -10,6 +10,7 @@ mod barrier;
 mod candidate;
 mod cells;
 mod detector;
+mod fences;
 mod heads;
 mod history;
 pub(crate) mod inline;
@@ -43,6 +44,7 @@ pub use candidate::{
     Second,
 };
 pub use detector::Detector;
+pub use fences::merge_fences;
 pub use inline::{InlineMemory, MAX_SITES};
 pub use insert::insert;
 pub use map::Map;

@@ -47,10 +47,6 @@ impl Detector {
     /// The memory for checks in machine code, if all that they concern can have it in this dispatch.
     pub(super) fn offer(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
         let planes = Arc::clone(self.device.reserved()?);
-        // An access since the last fence would have to be noted for each invocation.
-        if self.actions.iter().any(|action| matches!(action, Action::Fence(_))) {
-            return None;
-        }
         if self.shared.is_empty() && self.shared.reserved().is_none() {
             self.shared.reserve(Planes::new(0..SHARED_BYTES + GRANULE)?);
         }

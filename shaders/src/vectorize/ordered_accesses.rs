@@ -11,6 +11,7 @@
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
+use super::inline_check::has_fences;
 use crate::analysis::Ranges;
 use crate::check;
 use crate::ir::{Block, Inst, InstData as Scalar, Kernel, Place, Scope, Site, SiteAction, Variable};
@@ -80,7 +81,7 @@ pub(super) fn ordered_accesses(kernel: &Kernel, ranges: Option<&Ranges>) -> Enti
     }
     // The variables whose atomics may synchronize.
     let mut synchronize: EntitySet<Variable> = EntitySet::new();
-    let has_fences = kernel.sites.values().any(|site| matches!(site.action, SiteAction::Fence { .. }));
+    let has_fences = has_fences(kernel);
     for &(site, variable) in &accesses {
         let action = &kernel.sites[site].action;
         if has_fences || matches!(action, SiteAction::Atomic { .. }) && !check::is_relaxed(action) {

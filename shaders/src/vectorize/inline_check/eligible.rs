@@ -20,7 +20,16 @@ fn is_inline(kernel: &Kernel) -> bool {
         && kernel.sites.len() <= MAX_SITES
         && kernel.invocations() <= MAX_INVOCATIONS
         && !kernel.insts.values().any(looks_up)
-        && !kernel.sites.values().any(|site| matches!(site.action, SiteAction::Fence { .. }))
+        && !has_fences(kernel)
+}
+
+/// Whether a kernel reports memory barriers: it does unless control barriers stand for all of them.
+pub(in crate::vectorize) fn has_fences(kernel: &Kernel) -> bool {
+    let mut insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
+    insts.any(|&inst| match kernel.insts[inst] {
+        Scalar::Sync { site, .. } => matches!(kernel.sites[site].action, SiteAction::Fence { .. }),
+        _ => false,
+    })
 }
 
 /// Index of the first of a descriptor's slices of planes, which follow the kernel's descriptors.

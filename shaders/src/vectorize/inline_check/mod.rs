@@ -17,7 +17,7 @@ use crate::check::inline::state;
 use crate::ir::{Observed, ObservedKind, Op, Place, Site, SiteAction, StorageClass, Width};
 use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
 
-pub(super) use eligible::{CheckedReads, first_slice, inline_checks, mutual_bindings};
+pub(super) use eligible::{CheckedReads, first_slice, has_fences, inline_checks, mutual_bindings};
 use eligible::{descriptor_of, is_input, is_marked_atomic, plain};
 
 /// What an access does.
