@@ -73,6 +73,11 @@ fn from_job_line(line: &str) -> Option<(u64, Value)> {
     Some((job, value.get_mut("result")?.take()))
 }
 
+/// The results that an earlier process wrote to the file, if there is one: see [`Results::earlier`].
+pub fn earlier<T>(results: Option<&Results>, read: impl FnMut(&Value) -> Option<T>) -> Result<Vec<(u64, T)>, Error> {
+    results.map_or(Ok(Vec::new()), |results| results.earlier(read))
+}
+
 /// FNV-1a of a text, in hexadecimal: tells long settings apart, such as lists of files, on every machine alike.
 pub fn digest(text: &str) -> String {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

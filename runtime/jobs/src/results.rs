@@ -4,7 +4,7 @@
 //! most one line without an end, which the next one removes. The file is locked, so that two processes do not continue
 //! the same one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ pub struct Results {
     shard: Shard,
     jobs: u64,
     done: BTreeSet<u64>,
+    /// Bytes of the file that an earlier process wrote.
+    earlier: u64,
 }
 
 impl Results {
@@ -55,7 +57,7 @@ impl Results {
         };
         // A line without an end is that of a process that was killed.
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
-        let mut results = Self { path: path.to_owned(), file, shard, jobs: array.jobs, done };
+        let mut results = Self { path: path.to_owned(), file, shard, jobs: array.jobs, done, earlier: whole as u64 };
         if whole == 0 {
             results.write(&array.header(shard))?;
         }
@@ -70,6 +72,29 @@ impl Results {
     /// The jobs of the shard that are not done, in ascending order.
     pub fn left(&self) -> Vec<u64> {
         self.shard.pick(0..self.jobs).filter(|job| !self.done.contains(job)).collect()
+    }
+
+    /// The results that an earlier process wrote, in the order of their jobs, as `read` understands them: what a command
+    /// reports, and its status, are those of all jobs of its file. An error if one is not a result of the command.
+    pub fn earlier<T>(&self, mut read: impl FnMut(&Value) -> Option<T>) -> Result<Vec<(u64, T)>, Error> {
+        let failed = |error: &dyn std::fmt::Display| Error(format!("{}: {error}", self.path.display()));
+        // By the same handle: the file is locked, on some systems against another one of this process, too.
+        let (mut file, mut text) = (&self.file, String::new());
+        file.rewind().map_err(|error| failed(&error))?;
+        file.take(self.earlier).read_to_string(&mut text).map_err(|error| failed(&error))?;
+        file.seek(SeekFrom::End(0)).map_err(|error| failed(&error))?;
+        let mut results = BTreeMap::new();
+        for (job, result) in text.lines().skip(1).filter_map(from_job_line) {
+            if results.get(&job).is_some_and(|known| *known != result) {
+                return Err(failed(&format_args!("job {job} has two results that differ")));
+            }
+            results.insert(job, result);
+        }
+        let one = |(job, result): (u64, Value)| match read(&result) {
+            Some(result) => Ok((job, result)),
+            None => Err(failed(&format_args!("the result of job {job} is not one of this command"))),
+        };
+        results.into_iter().map(one).collect()
     }
 
     /// Writes the result of a job.
@@ -137,7 +162,17 @@ mod tests {
         std::fs::write(&path, format!("{whole}{{\"job\":5,\"resu")).unwrap();
         let results = Results::open(&path, &array(), shard).unwrap();
         assert_eq!((results.done(), results.left()), (2, vec![5, 7, 9]));
+        let mut results = results;
+        results.record(5, &json!({ "square": 25 })).unwrap();
+        // Not what this process has written.
+        let squares = results.earlier(|result| result["square"].as_u64()).unwrap();
+        assert_eq!(squares, [(1, 1), (3, 9)]);
+        let unread = results.earlier(|result| result["cube"].as_u64()).unwrap_err().to_string();
+        assert!(unread.ends_with("the result of job 1 is not one of this command"), "{unread}");
+        results.record(7, &json!({ "square": 49 })).unwrap();
         drop(results);
+        let lines = [5, 7].map(|job: u64| format!("{}\n", job_line(job, &json!({ "square": job * job })))).concat();
+        let whole = whole + &lines;
         assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
         std::fs::remove_file(path).unwrap();
     }

@@ -2,15 +2,14 @@
 
 use std::ffi::OsString;
 
-use serde_json::json;
-use spelter_jobs::{JobArray, Results, digest, jobs_left};
+use serde_json::{Value, json};
+use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
 
 use super::folder::Folder;
 use super::merge::Merged;
 use super::with_files;
 use crate::args::CheckCommandArgs;
 use crate::failure::Failure;
-use crate::file;
 use crate::icd;
 use crate::output;
 
@@ -26,6 +25,8 @@ pub(super) fn run(
     let opened = args.results.as_ref().map(|path| Results::open(path, &array, shard)).transpose();
     let mut results = opened.map_err(wrong)?;
     let (mut all, mut status, mut read) = (Merged::default(), 0, 0);
+    let result = |result: &Value| result["findings"].is_array().then(|| result.clone());
+    let mut recorded = earlier(results.as_ref(), result).map_err(wrong)?;
     // The status of a program that was stopped, and so has no result.
     let mut stopped = 0;
     for order in jobs_left(results.as_ref(), &array, shard) {
@@ -41,16 +42,15 @@ pub(super) fn run(
             let mut result = found.result();
             result["program"] = json!({ "status": ended.status });
             results.record(order, &result).map_err(wrong)?;
+            recorded.push((order, result));
         } else {
             all.append(found);
             status = first_failure(status, ended.status);
         }
     }
-    let Some(path) = &args.results else { return Ok((all, status)) };
-    // The file is locked while it is open, on some systems against its own process, too.
-    drop(results);
-    for (_, result) in file::results(path)?.results() {
-        all.append(Merged::from_result(result));
+    recorded.sort_by_key(|(order, _)| *order);
+    for (_, result) in recorded {
+        all.append(Merged::from_result(&result));
         status = first_failure(status, result["program"]["status"].as_u64().unwrap_or(0) as u8);
     }
     Ok((all, first_failure(stopped, status)))

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spelter_jobs::Results;
+use spelter_jobs::{Results, earlier};
 
 use crate::args::{Args, BLOCK};
 use crate::crash;
@@ -73,6 +73,15 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         jobs.push(Job { process, heard: start, lives: LIVES, block: None });
     }
     let mut report = Report::new(args, jobs.len());
+    let earlier = earlier(blocks.as_ref().map(|blocks| &blocks.results), |result| report.earlier(result));
+    match earlier.map(|blocks| blocks.len()) {
+        Ok(0) => {}
+        Ok(count) => eprintln!("note: {count} blocks are those of an earlier run"),
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    }
     let mut parent = Parent { args, sender, start, jobs, blocks, failed: None };
     (0..parent.jobs.len()).for_each(|job| parent.next_block(job));
     parent.listen(&receiver, &mut report);

@@ -1,6 +1,6 @@
 //! The parent: gives files to children, replaces those that end or hang with one, collects their output.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spelter_jobs::{JobArray, Merged, digest, jobs_left};
+use spelter_jobs::{JobArray, digest, earlier, jobs_left};
 use spelter_tests::children;
 
 use crate::Args;
@@ -30,10 +30,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let files = args.files();
     let array = job_array(args, &files);
     let mut results = args.array.open(&array).map_err(|error| error.to_string())?;
-    let before = results.as_ref().map_or(0, |results| results.done());
     let mut left = VecDeque::from(jobs_left(results.as_ref(), &array, args.array.shard));
-    let new: BTreeSet<u64> = left.iter().copied().collect();
     let mut summary = Summary::new(args.json);
+    let of_file = |result: &Value| {
+        result["entries"].as_array()?.iter().for_each(|line| summary.line(line));
+        Some(())
+    };
+    match earlier(results.as_ref(), of_file).map_err(|error| error.to_string())?.len() {
+        0 => {}
+        before => eprintln!("note: {before} files are those of an earlier run"),
+    }
     let (sender, receiver) = channel();
     let count = args.jobs.clamp(1, left.len().max(1));
     let mut workers: Vec<Worker> = (0..count).map(|number| Worker::new(args, number, &sender)).collect();
@@ -76,16 +82,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
                 let _ = process.kill();
             }
         }
-    }
-    // The file is locked while it is open, on some systems against its own process, too.
-    drop(results);
-    if let (Some(path), 1..) = (&args.array.results, before) {
-        eprintln!("note: {before} files are those of an earlier run");
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let all = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
-        let all = all.map_err(|error| error.to_string())?;
-        let earlier = all.results().filter(|(file, _)| !new.contains(file));
-        earlier.filter_map(|(_, result)| result["entries"].as_array()).flatten().for_each(|line| summary.line(line));
     }
     summary.print();
     match left.len() {

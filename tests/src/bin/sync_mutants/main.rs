@@ -19,7 +19,7 @@ use std::time::Duration;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_jobs::{JobArgs, JobArray, jobs_left};
+use spelter_jobs::{JobArgs, JobArray, earlier, jobs_left};
 use spelter_tests::checked::sync::{Bench, Subject, mutants};
 use spelter_tests::corpus;
 use spelter_tests::fuzz::quiet_panics;
@@ -88,6 +88,9 @@ fn main() -> ExitCode {
     let progress =
         ProgressBar::new(jobs.len() as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut totals = Totals::new(args.json);
+    if let Err(error) = earlier(results.as_ref(), |result| totals.earlier(result)) {
+        return failed(&error);
+    }
     for job in jobs {
         let path = &files[job as usize];
         progress.set_message(path.display().to_string());
