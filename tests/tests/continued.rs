@@ -116,3 +116,30 @@ fn a_module_on_which_engines_disagreed_earlier_fails() {
         result["entries"][0]["findings"] = json!([{ "what": "avx2: wrong memory", "detail": "" }]);
     });
 }
+
+/// Results of a file are not those of the file that it has become, nor of another table of settings.
+#[test]
+fn results_of_a_file_that_was_edited_are_refused() {
+    let text = std::fs::read_to_string(corpus::root().join("memory/workgroup_tree.wgsl")).unwrap();
+    let programs = [
+        ("modules", env!("CARGO_BIN_EXE_modules"), "--seeds 1"),
+        ("sync_mutants", env!("CARGO_BIN_EXE_sync_mutants"), "--originals --silent 2 --seeds 1"),
+    ];
+    for (name, program, options) in programs {
+        let job = Job::new(&format!("{name}-edited"), program, &format!("a.wgsl --families table.json {options}"));
+        let write = |file: &str, text: &str| std::fs::write(job.folder.join(file), text).unwrap();
+        let message = || String::from_utf8_lossy(&job.run(&[]).stderr).into_owned();
+        write("a.wgsl", &text);
+        write("table.json", "[]");
+        assert!(job.run(&[]).status.success(), "{name}: {}", message());
+        for (file, old, new) in
+            [("a.wgsl", text.as_str(), format!("{text}// edited\n")), ("table.json", "[]", "[ ]".into())]
+        {
+            write(file, &new);
+            assert!(message().contains("it has results of another job array"), "{name}: {file}: {}", message());
+            write(file, old);
+            assert!(job.run(&[]).status.success(), "{name}: {}", message());
+        }
+        std::fs::remove_dir_all(&job.folder).unwrap();
+    }
+}

@@ -13,7 +13,8 @@ pub use merge::Merged;
 pub use results::Results;
 pub use shard::Shard;
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use serde_json::{Value, json};
@@ -80,8 +81,25 @@ pub fn earlier<T>(results: Option<&Results>, read: impl FnMut(&Value) -> Option<
 
 /// FNV-1a of a text, in hexadecimal: tells long settings apart, such as lists of files, on every machine alike.
 pub fn digest(text: &str) -> String {
-    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
+    digest_bytes(text.as_bytes())
+}
+
+fn digest_bytes(bytes: &[u8]) -> String {
+    let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash))
+}
+
+/// A digest of files, each with the name that it has in a job array: results are of these contents. A file that `read`
+/// cannot read counts by its error.
+pub fn digest_files<'a, E: fmt::Display>(
+    files: impl IntoIterator<Item = (String, &'a Path)>,
+    read: impl Fn(&Path) -> Result<Vec<u8>, E>,
+) -> String {
+    let one = |(name, path): (String, &Path)| match read(path) {
+        Ok(bytes) => format!("{name}\n{}\n", digest_bytes(&bytes)),
+        Err(error) => format!("{name}\n{error}\n"),
+    };
+    digest(&files.into_iter().map(one).collect::<String>())
 }
 
 /// The options of a command that runs a job array.

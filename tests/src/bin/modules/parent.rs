@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spelter_jobs::{JobArray, digest, earlier, jobs_left};
+use spelter_jobs::{JobArray, digest, digest_files, earlier, jobs_left};
 use spelter_tests::children;
 
 use crate::Args;
@@ -91,13 +91,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     }
 }
 
-/// The files as a job array: equal for the same files and options.
+/// The files as a job array: equal for the same contents and options.
 fn job_array(args: &Args, files: &[PathBuf]) -> JobArray {
     let Args { seeds, groups, spec, families, engine, .. } = args;
-    let names: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
-    let families = families.as_ref().map(|families| families.path.display().to_string());
-    let options = digest(&format!("{:?}", (seeds, groups, spec, families, engine)));
-    let settings = json!({ "files": digest(&names.join("\n")), "options": options });
+    let table = families.iter().map(|families| &families.path);
+    let named = files.iter().chain(table).map(|path| (path.display().to_string(), path.as_path()));
+    let contents = digest_files(named, |path| std::fs::read(path));
+    let options = digest(&format!("{:?}", (seeds, groups, spec, families.is_some(), engine)));
+    let settings = json!({ "files": contents, "options": options });
     JobArray { name: "modules".to_owned(), settings, jobs: files.len() as u64 }
 }
 
