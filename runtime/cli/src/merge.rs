@@ -26,7 +26,7 @@ pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<(), Failure> 
     }
     let read = |path: &std::path::PathBuf| Ok((path.display().to_string(), text(path)?));
     let files = args.files.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
-    let merged = Merged::read(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    let merged = Merged::read(files.iter().map(|(name, text)| (name.as_str(), text.as_str())), args.any_build);
     let merged = merged.map_err(|error| Failure::new(error.to_string()))?;
     if let Some(path) = &args.out {
         std::fs::write(path, merged.text()).map_err(|error| Failure::file(path, error))?;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<(), Failure> 
     let (array, missing) = (merged.array(), merged.missing());
     if args.json {
         output.json(&json!({
-            "command": array.name, "settings": array.settings, "jobs": array.jobs, "done": merged.done(),
+            "command": array.name, "settings": array.settings, "jobs": array.jobs, "build": merged.build(), "done": merged.done(),
             "missing": missing.iter().map(|(first, last)| [*first, *last]).collect::<Vec<_>>(),
             "totals": merged.totals(),
         }))?;

@@ -55,6 +55,27 @@ fn files_of_other_job_arrays_are_refused() {
     assert!(message.contains("has another result in an earlier file"), "{message}");
 }
 
+#[test]
+fn results_of_two_builds_are_kept_apart() {
+    let folder = Folder::new("jobs_builds");
+    folder.good(&format!("{JOBS} --shard 1/2 --results 1.jsonl"));
+    folder.good(&format!("{JOBS} --shard 2/2 --results 2.jsonl"));
+    let second = text_of(&folder, "2.jsonl");
+    let build = second.split('"').nth(3).unwrap();
+    assert!(second.starts_with("{\"build\":\"") && build.starts_with(env!("CARGO_PKG_VERSION")), "{build}");
+    let lines: Vec<&str> = second.lines().take(5).collect();
+    folder.write("2.jsonl", format!("{}\n", lines.join("\n").replace(build, "0.0.1 other")).as_bytes());
+    let line = format!("{JOBS} --shard 2/2 --results 2.jsonl");
+    let message = folder.error(&line);
+    assert!(message.contains(&format!("another build, 0.0.1 other, not of {build}: --any-build")), "{message}");
+    folder.good(&format!("{line} --any-build"));
+    let message = folder.error("merge 1.jsonl 2.jsonl");
+    assert!(message.starts_with("2.jsonl: it has results of another build, 0.0.1 other"), "{message}");
+    let value = folder.json("merge 1.jsonl 2.jsonl --any-build --json");
+    assert_eq!((&value["done"], &value["build"]), (&60.into(), &serde_json::Value::Null));
+    assert!(folder.usage("litmus --generate --any-build").contains("--results"));
+}
+
 /// The report of a continued run is that of all its tests, also the exit status.
 #[test]
 fn a_failure_of_an_earlier_run_stays_one() {

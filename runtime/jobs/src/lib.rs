@@ -5,6 +5,7 @@
 //! interruption; [`Merged`] puts the files of all shards together and says which jobs are missing. `docs/scale.md` has
 //! the format, and runs job arrays with GNU parallel, Slurm, Ray and nextest.
 
+mod build;
 mod merge;
 mod results;
 mod shard;
@@ -44,34 +45,75 @@ pub struct JobArray {
 }
 
 impl JobArray {
-    /// The first line of a file of results.
-    fn header(&self, shard: Shard) -> Value {
-        json!({ "command": self.name, "settings": self.settings, "jobs": self.jobs, "shard": shard.to_string() })
+    /// The array, for messages.
+    fn json(&self) -> Value {
+        json!({ "command": self.name, "settings": self.settings, "jobs": self.jobs })
+    }
+}
+
+/// The first line of a file of results.
+#[derive(Clone, Debug, PartialEq)]
+struct Header {
+    array: JobArray,
+    shard: Shard,
+    /// The build that made the results; `None` if that is not known, or if they are of several.
+    build: Option<String>,
+}
+
+impl Header {
+    fn line(&self) -> String {
+        let mut value = self.array.json();
+        value["shard"] = json!(self.shard.to_string());
+        value["build"] = json!(self.build);
+        format!("{value}\n")
     }
 
-    /// Parses [`JobArray::header`].
-    fn from_header(line: &str) -> Option<(Self, Shard)> {
+    /// Parses [`Header::line`].
+    fn parse(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
-        let array = Self {
+        let array = JobArray {
             // The name of the member in files of earlier versions.
             name: value.get("command").or_else(|| value.get("sweep"))?.as_str()?.to_owned(),
             settings: value.get("settings")?.clone(),
             jobs: value.get("jobs")?.as_u64()?,
         };
-        Some((array, value.get("shard")?.as_str()?.parse().ok()?))
+        let build = value.get("build").and_then(Value::as_str).map(str::to_owned);
+        Some(Self { array, shard: value.get("shard")?.as_str()?.parse().ok()?, build })
     }
 }
 
-/// A job's line of a file of results.
-fn job_line(job: u64, result: &Value) -> Value {
-    json!({ "job": job, "result": result })
+/// A build, for messages.
+fn build_name(build: Option<&str>) -> &str {
+    build.unwrap_or("unknown")
 }
 
-/// Parses [`job_line`].
-fn from_job_line(line: &str) -> Option<(u64, Value)> {
-    let mut value: Value = serde_json::from_str(line).ok()?;
-    let job = value.get("job")?.as_u64()?;
-    Some((job, value.get_mut("result")?.take()))
+/// A line of a file of results after the first one.
+#[derive(Clone, Debug, PartialEq)]
+enum Line {
+    /// The result of a job.
+    Job(u64, Value),
+    /// The results of the following lines are of another build than those before (`--any-build`).
+    Build(String),
+}
+
+impl Line {
+    fn text(&self) -> String {
+        let value = match self {
+            Self::Job(job, result) => json!({ "job": job, "result": result }),
+            Self::Build(build) => json!({ "build": build }),
+        };
+        format!("{value}\n")
+    }
+
+    /// Parses [`Line::text`].
+    fn parse(line: &str) -> Option<Self> {
+        let mut value: Value = serde_json::from_str(line).ok()?;
+        if let Some(build) = value.get("build") {
+            return Some(Self::Build(build.as_str()?.to_owned()));
+        }
+        let job = value.get("job")?.as_u64()?;
+        Some(Self::Job(job, value.get_mut("result")?.take()))
+    }
 }
 
 /// The results that an earlier process wrote to the file, if there is one: see [`Results::earlier`].
@@ -112,12 +154,15 @@ pub struct JobArgs {
     /// an interrupted job array is continued. `spelter merge` puts the files of all shards together.
     #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub results: Option<PathBuf>,
+    /// Continue a file whose results are of another build of the program, of which results may differ.
+    #[arg(long, requires = "results")]
+    pub any_build: bool,
 }
 
 impl JobArgs {
     /// The file of results, if one is wanted.
     pub fn open(&self, array: &JobArray) -> Result<Option<Results>, Error> {
-        self.results.as_ref().map(|path| Results::open(path, array, self.shard)).transpose()
+        self.results.as_ref().map(|path| Results::open(path, array, self.shard, self.any_build)).transpose()
     }
 }
 

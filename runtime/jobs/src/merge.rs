@@ -1,40 +1,51 @@
 //! Puts the results of shards together.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
-use super::{Error, JobArray, Shard, from_job_line, job_line};
+use super::{Error, Header, JobArray, Line, Shard, build_name};
 
 /// The results of a job array from several files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merged {
     array: JobArray,
+    /// The build of all results; `None` if it is not known, or if they are of several.
+    build: Option<String>,
     results: BTreeMap<u64, Value>,
 }
 
 impl Merged {
     /// Reads the files, each with its name. A file may lack its last jobs, and the end of its last line; files may have
     /// jobs in common, with equal results. An error names the file and line that does not belong to the job array of
-    /// the first file, or that contradicts another one.
-    pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Error> {
+    /// the first file, or that contradicts another one; so are results of another build, unless that is wanted
+    /// (`any_build`).
+    pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>, any_build: bool) -> Result<Self, Error> {
         let mut merged: Option<Self> = None;
         for (name, text) in files {
             let wrong = |problem: String| Error(format!("{name}: {problem}"));
             let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
             let mut lines = whole.lines();
-            let Some((array, _)) = lines.next().and_then(JobArray::from_header) else {
+            let Some(Header { array, build, .. }) = lines.next().and_then(Header::parse) else {
                 return Err(wrong("not a file of results: it does not begin with a job array".to_owned()));
             };
-            let merged = merged.get_or_insert_with(|| Self { array: array.clone(), results: BTreeMap::new() });
+            let merged = merged.get_or_insert_with(|| Self {
+                array: array.clone(),
+                build: build.clone(),
+                results: BTreeMap::new(),
+            });
             if array != merged.array {
-                let [is, wanted] = [&array, &merged.array].map(|array| array.header(Shard::ALL));
+                let [is, wanted] = [&array, &merged.array].map(JobArray::json);
                 return Err(wrong(format!("it has results of another job array, {is}, not of {wanted}")));
             }
+            merged.add_build(build, any_build).map_err(wrong)?;
             for (at, line) in lines.enumerate() {
-                let Some((job, result)) = from_job_line(line).filter(|(job, _)| *job < array.jobs) else {
-                    return Err(wrong(format!("line {}: not a result of one of its jobs", at + 2)));
+                let (job, result) = match Line::parse(line) {
+                    Some(Line::Job(job, result)) if job < array.jobs => (job, result),
+                    Some(Line::Build(build)) => {
+                        merged.add_build(Some(build), any_build).map_err(wrong)?;
+                        continue;
+                    }
+                    _ => return Err(wrong(format!("line {}: not a result of one of its jobs", at + 2))),
                 };
                 match merged.results.get(&job) {
                     Some(known) if *known != result => {
@@ -46,6 +57,22 @@ impl Merged {
             }
         }
         merged.ok_or_else(|| Error("there are no files".to_owned()))
+    }
+
+    /// What is wrong if results of a build are added.
+    fn add_build(&mut self, build: Option<String>, any_build: bool) -> Result<(), String> {
+        if any_build {
+            self.build = self.build.take().filter(|known| build.as_ref() == Some(known));
+        } else if build != self.build {
+            let [is, wanted] = [&build, &self.build].map(|build| build_name(build.as_deref()));
+            return Err(format!("it has results of another build, {is}, not of {wanted}: --any-build adds them"));
+        }
+        Ok(())
+    }
+
+    /// The build of all results; `None` if it is not known, or if they are of several.
+    pub fn build(&self) -> Option<&str> {
+        self.build.as_deref()
     }
 
     /// The job array.
@@ -97,8 +124,8 @@ impl Merged {
 
     /// The text of one file with all results, in the order of the jobs: that of a run without shards.
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.array.header(Shard::ALL));
-        self.results.iter().for_each(|(job, result)| _ = writeln!(text, "{}", job_line(*job, result)));
+        let mut text = Header { array: self.array.clone(), shard: Shard::ALL, build: self.build.clone() }.line();
+        self.results.iter().for_each(|(job, result)| text += &Line::Job(*job, result.clone()).text());
         text
     }
 }
@@ -111,16 +138,37 @@ mod tests {
 
     fn text(shard: &str, jobs: &[u64]) -> String {
         let array = JobArray { name: "squares".into(), settings: json!({}), jobs: 6 };
-        let mut text = format!("{}\n", array.header(shard.parse().unwrap()));
-        jobs.iter()
-            .for_each(|job| _ = writeln!(text, "{}", job_line(*job, &json!({ "square": job * job, "odd": [] }))));
+        let mut text = Header { array, shard: shard.parse().unwrap(), build: Some("1.0 a".into()) }.line();
+        jobs.iter().for_each(|job| text += &Line::Job(*job, json!({ "square": job * job, "odd": [] })).text());
         text
+    }
+
+    fn read<const N: usize>(files: [(&str, &str); N]) -> Result<Merged, Error> {
+        Merged::read(files, false)
+    }
+
+    #[test]
+    fn results_of_two_builds_are_put_together_only_if_that_is_wanted() {
+        let (a, b) = (text("1/2", &[0, 2]), text("2/2", &[1]));
+        let other = b.replace("1.0 a", "1.0 b");
+        // Continued by another build.
+        let both =
+            b.clone() + &Line::Build("1.0 b".into()).text() + &Line::Job(3, json!({ "square": 9, "odd": [] })).text();
+        for (b, done) in [(&other, 3), (&b.replace("\"1.0 a\"", "null"), 3), (&both, 4)] {
+            let error = read([("a", &*a), ("b", b)]).unwrap_err().to_string();
+            assert!(error.starts_with("b: it has results of another build, "), "{error}");
+            let merged = Merged::read([("a", &*a), ("b", b)], true).unwrap();
+            assert_eq!((merged.done(), merged.build()), (done, None));
+            // What is put together does not pass as one build.
+            assert!(read([("a", &*a), ("all", &merged.text())]).is_err());
+        }
+        assert_eq!(read([("a", &*a), ("b", &*b)]).unwrap().build(), Some("1.0 a"));
     }
 
     #[test]
     fn shards_together_are_the_whole() {
         let whole = text("1/1", &[0, 1, 2, 3, 4, 5]);
-        let merged = Merged::read([("b", &*text("2/2", &[1, 3, 5])), ("a", &*text("1/2", &[0, 2, 4]))]).unwrap();
+        let merged = read([("b", &*text("2/2", &[1, 3, 5])), ("a", &*text("1/2", &[0, 2, 4]))]).unwrap();
         assert_eq!((merged.text(), merged.missing()), (whole, vec![]));
         assert_eq!(Value::from(merged.totals()), json!({ "square": 55, "odd": 0 }));
     }
@@ -128,12 +176,12 @@ mod tests {
     #[test]
     fn verdicts_and_errors_are_counted() {
         let header = text("1/1", &[]);
-        let line = |job: u64, result| format!("{}\n", job_line(job, &result));
+        let line = |job: u64, result| Line::Job(job, result).text();
         let text = header
             + &line(0, json!({ "verdict": "pass" }))
             + &line(1, json!({ "verdict": "fail", "reason": "2" }))
             + &line(2, json!({ "error": "not a text" }));
-        let totals = Value::from(Merged::read([("a", &*text)]).unwrap().totals());
+        let totals = Value::from(read([("a", &*text)]).unwrap().totals());
         assert_eq!(totals, json!({ "pass": 1, "fail": 1, "error": 1 }));
     }
 
@@ -141,17 +189,17 @@ mod tests {
     fn what_is_missing_is_named() {
         // The last line of one was being written.
         let torn = format!("{}{{\"job\":4", text("1/2", &[0, 2]));
-        let merged = Merged::read([("a", &*torn), ("b", &*text("2/2", &[3]))]).unwrap();
+        let merged = read([("a", &*torn), ("b", &*text("2/2", &[3]))]).unwrap();
         assert_eq!((merged.done(), merged.missing()), (3, vec![(1, 1), (4, 5)]));
         let empty = text("1/1", &[]);
-        assert_eq!(Merged::read([("a", &*empty)]).unwrap().missing(), [(0, 5)]);
+        assert_eq!(read([("a", &*empty)]).unwrap().missing(), [(0, 5)]);
     }
 
     #[test]
     fn contradictions_are_errors() {
         let (a, b) = (text("1/1", &[0, 1]), text("1/1", &[1]));
-        assert!(Merged::read([("a", &*a), ("b", &*b)]).is_ok(), "jobs may be in both");
-        let error = |b: &str| Merged::read([("a", &*a), ("b", b)]).unwrap_err().to_string();
+        assert!(read([("a", &*a), ("b", &*b)]).is_ok(), "jobs may be in both");
+        let error = |b: &str| read([("a", &*a), ("b", b)]).unwrap_err().to_string();
         let other = b.replace("\"square\":1", "\"square\":2");
         assert!(error(&other).starts_with("b: line 2: job 1 has another result"), "{}", error(&other));
         assert!(error(&b.replace("squares", "cubes")).starts_with("b: it has results of another job array"));

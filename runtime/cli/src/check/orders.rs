@@ -22,7 +22,7 @@ pub(super) fn run(
 ) -> Result<(Merged, u8), Failure> {
     let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let (array, shard) = (job_array(args)?, args.orders());
-    let opened = args.results.as_ref().map(|path| Results::open(path, &array, shard)).transpose();
+    let opened = args.results.as_ref().map(|path| Results::open(path, &array, shard, args.any_build)).transpose();
     let mut results = opened.map_err(wrong)?;
     let (mut all, mut status, mut read) = (Merged::default(), 0, 0);
     let result = |result: &Value| result["findings"].is_array().then(|| result.clone());

@@ -180,7 +180,7 @@ pub(super) fn check_results(shader: &Shader, args: &RunArgs) -> Result<(), Failu
 /// The file of results, if one is wanted.
 fn open(shader: &Shader, args: &RunArgs) -> Result<Option<Results>, Failure> {
     let (Some(path), Some(seeds)) = (&args.check.results, args.check.many_seeds) else { return Ok(None) };
-    let results = Results::open(path, &job_array(shader, args, seeds), args.check.orders());
+    let results = Results::open(path, &job_array(shader, args, seeds), args.check.orders(), args.check.any_build);
     results.map(Some).map_err(|error| Failure::new(error.to_string()))
 }
 

@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// it lacks are run (docs/scale.md).
     #[arg(long, value_name = "FILE", requires = "programs")]
     pub(crate) results: Option<PathBuf>,
+    /// Continues a file whose results are of another build of the program, of which results may differ.
+    #[arg(long, requires = "results")]
+    pub(crate) any_build: bool,
     /// Selects the programs: another seed gives other ones.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,

@@ -47,7 +47,7 @@ impl Blocks {
     /// The blocks of this shard, if there is a file of results.
     fn of(args: &Args) -> Result<Option<Self>, spelter_jobs::Error> {
         let Some((array, path)) = args.job_array() else { return Ok(None) };
-        let results = Results::open(&path, &array, args.part())?;
+        let results = Results::open(&path, &array, args.part(), args.any_build)?;
         let left = results.left().into_iter();
         Ok(Some(Self { results, left }))
     }
