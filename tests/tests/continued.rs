@@ -85,6 +85,28 @@ fn a_defect_of_an_engine_that_was_found_earlier_fails() {
 }
 
 #[test]
+fn a_program_of_commands_that_differed_earlier_fails() {
+    Job::new("commands", env!("CARGO_BIN_EXE_commands"), "--programs 2").fails_again("programs", |result| {
+        (result["missed"], result["differing_seeds"]) = (json!(1), json!([1]));
+    });
+}
+
+/// Parts of a job array are the whole.
+#[test]
+fn programs_of_commands_are_divided() {
+    let count = |shard: &str| {
+        let job = Job::new(&format!("parts-{}", &shard[..1]), env!("CARGO_BIN_EXE_commands"), "--programs 130");
+        let output = job.run(&["--json", "--shard", shard]);
+        let lines = std::fs::read_to_string(job.file()).unwrap().lines().count();
+        std::fs::remove_dir_all(&job.folder).unwrap();
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (object["programs"].as_u64().unwrap(), lines)
+    };
+    // The last block has two programs.
+    assert_eq!((count("1/2"), count("2/2")), ((66, 3), (64, 2)));
+}
+
+#[test]
 fn a_mutant_that_ended_a_process_earlier_fails() {
     Job::new("mutants", env!("CARGO_BIN_EXE_mutants"), "--count 4").fails_again("mutants", |result| {
         result["findings"] = json!([{ "mutant": 2, "what": "ends the process: signal: 11" }]);
