@@ -52,6 +52,7 @@ impl Job {
         let text = std::fs::read_to_string(self.file()).unwrap();
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut line: Value = serde_json::from_str(&lines[1]).unwrap();
+        assert_eq!(line["failed"], json!(false));
         change(&mut line["result"]);
         lines[1] = line.to_string();
         std::fs::write(self.file(), lines.join("\n") + "\n").unwrap();

@@ -6,6 +6,13 @@ use crate::common::Folder;
 
 const JOBS: &str = "litmus --generate --events 3 --count 60";
 
+/// The JSON object of a run that ends with this status.
+fn json_of(folder: &Folder, status: i32, line: &str) -> serde_json::Value {
+    let ended = folder.spelter(line);
+    assert_eq!(ended.status, status, "{line}: {}", ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
 fn text_of(folder: &Folder, name: &str) -> String {
     String::from_utf8(folder.read(name)).unwrap()
 }
@@ -28,10 +35,24 @@ fn shards_are_continued_and_merged() {
     assert_eq!((ended.status, ended.stdout.lines().next()), (1, Some("litmus --generate: 44 of 60 jobs")));
     assert!(ended.stderr.starts_with("error: 16 of 60 jobs are missing: 13, 16, 19, 22,"), "{}", ended.stderr);
 
+    // Of a shard that has no file, jobs are not listed.
+    let ended = folder.spelter("merge 1.jsonl 2.jsonl");
+    let message = "error: 36 of 60 jobs are missing: shard 3/3 has no file; 2/3 lacks 16 jobs\n";
+    assert_eq!((ended.status, ended.stderr.as_str()), (1, message));
+    let value = json_of(&folder, 1, "merge 2.jsonl --json");
+    assert_eq!(value["missing_shards"], serde_json::json!(["1/3", "3/3"]));
+    let ended = folder.spelter("merge 2.jsonl");
+    assert!(
+        ended.stderr.ends_with("missing: shards 1/3 and 3/3 have no file; 2/3 lacks 16 jobs\n"),
+        "{}",
+        ended.stderr
+    );
+
     assert_eq!(folder.good(&format!("{JOBS} --shard 2/3 --results 2.jsonl")), second);
     assert_eq!(text_of(&folder, "2.jsonl"), complete);
     let value = folder.json("merge 3.jsonl 2.jsonl 1.jsonl --out all.jsonl --json");
     assert_eq!((&value["done"], &value["missing"]), (&60.into(), &serde_json::json!([])));
+    assert_eq!((&value["failed"], &value["missing_shards"]), (&0.into(), &serde_json::json!([])));
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
 
@@ -95,7 +116,8 @@ fn a_failure_of_an_earlier_run_stays_one() {
     assert!(counts(&first.stdout).is_some(), "{}", first.stdout);
     let error = |stderr: &str| stderr.lines().last().map(str::to_owned);
     assert_eq!(error(&first.stderr), error(&again.stderr));
-    let merged = folder.json("merge r.jsonl --json");
+    let merged = json_of(&folder, 3, "merge r.jsonl --json");
+    assert_eq!(merged["failed"], 2);
     assert_eq!((&merged["totals"]["differences"], &merged["totals"]["error"]), (&1.into(), &1.into()));
     // The results of a file that was changed since are not of its text.
     folder.write("tests/a.test", test.as_bytes());
@@ -128,7 +150,12 @@ fn scripts_are_divided_and_continued() {
     assert_eq!(ended.stdout.lines().collect::<Vec<_>>(), ["pass  scripts/d.amber", "1 passed, 1 failed, 0 skipped"]);
     assert_eq!(ended.status, 1, "the failure of the earlier run");
     assert!(ended.stderr.starts_with("note: 1 of these results"), "{}", ended.stderr);
-    folder.good("merge 2.jsonl 1.jsonl --out all.jsonl");
+    let merged = folder.spelter("merge 2.jsonl 1.jsonl --out all.jsonl");
+    assert_eq!((merged.status, merged.stderr.as_str()), (3, "error: 1 job failed\n"));
+    // What is missing comes first: the command has to be continued.
+    let merged = folder.spelter("merge 2.jsonl");
+    let message = "error: 2 of 4 jobs are missing: shard 1/2 has no file; 1 job failed\n";
+    assert_eq!((merged.status, merged.stderr.as_str()), (1, message));
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
 
@@ -190,7 +217,7 @@ fn orders_of_a_program_are_divided_and_continued() {
     assert!(stopped.stderr.contains("note: order 3 has no result, since the program was stopped\n"));
     assert_eq!(text_of(&folder, "runs"), "random:1\nrandom:3\n");
     let missing = folder.spelter("merge 2.jsonl").stderr;
-    assert_eq!(missing, "error: 5 of 6 jobs are missing: 0, 2-5\n");
+    assert_eq!(missing, "error: 5 of 6 jobs are missing: shard 1/2 has no file; 2/2 lacks 2 jobs\n");
     std::fs::remove_file(folder.path().join("stop")).unwrap();
     folder.write("runs", b"");
     let continued = folder.spelter(&line("--shard 2/2 --results 2.jsonl"));
@@ -210,7 +237,9 @@ fn orders_of_a_program_are_divided_and_continued() {
     // As does the status of a program that failed in one of its orders.
     assert_eq!(folder.spelter(&line("--shard 1/2 --results 1.jsonl --error-exitcode 0")).status, 5);
 
-    let value = folder.json("merge 1.jsonl 2.jsonl --out all.jsonl --json");
+    // The order with the error, and the one whose program failed.
+    let value = json_of(&folder, 3, "merge 1.jsonl 2.jsonl --out all.jsonl --json");
+    assert_eq!(value["failed"], 2);
     assert_eq!((&value["done"], &value["totals"]["findings"]), (&6.into(), &1.into()));
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 

@@ -90,8 +90,8 @@ fn build_name(build: Option<&str>) -> &str {
 /// A line of a file of results after the first one.
 #[derive(Clone, Debug, PartialEq)]
 enum Line {
-    /// The result of a job.
-    Job(u64, Value),
+    /// The result of a job, and whether it failed. Files of earlier versions do not say that.
+    Job(u64, Value, Option<bool>),
     /// The results of the following lines are of another build than those before (`--any-build`).
     Build(String),
 }
@@ -99,7 +99,8 @@ enum Line {
 impl Line {
     fn text(&self) -> String {
         let value = match self {
-            Self::Job(job, result) => json!({ "job": job, "result": result }),
+            Self::Job(job, result, None) => json!({ "job": job, "result": result }),
+            Self::Job(job, result, failed) => json!({ "failed": failed, "job": job, "result": result }),
             Self::Build(build) => json!({ "build": build }),
         };
         format!("{value}\n")
@@ -112,7 +113,8 @@ impl Line {
             return Some(Self::Build(build.as_str()?.to_owned()));
         }
         let job = value.get("job")?.as_u64()?;
-        Some(Self::Job(job, value.get_mut("result")?.take()))
+        let failed = value.get("failed").and_then(Value::as_bool);
+        Some(Self::Job(job, value.get_mut("result")?.take(), failed))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Puts the results of shards together.
 
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Error, Header, JobArray, Line, Shard, build_name};
 
@@ -11,7 +11,10 @@ pub struct Merged {
     array: JobArray,
     /// The build of all results; `None` if it is not known, or if they are of several.
     build: Option<String>,
-    results: BTreeMap<u64, Value>,
+    /// Those of the files.
+    shards: Vec<Shard>,
+    /// With what files say of failures.
+    results: BTreeMap<u64, (Value, Option<bool>)>,
 }
 
 impl Merged {
@@ -25,12 +28,13 @@ impl Merged {
             let wrong = |problem: String| Error(format!("{name}: {problem}"));
             let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
             let mut lines = whole.lines();
-            let Some(Header { array, build, .. }) = lines.next().and_then(Header::parse) else {
+            let Some(Header { array, build, shard }) = lines.next().and_then(Header::parse) else {
                 return Err(wrong("not a file of results: it does not begin with a job array".to_owned()));
             };
             let merged = merged.get_or_insert_with(|| Self {
                 array: array.clone(),
                 build: build.clone(),
+                shards: Vec::new(),
                 results: BTreeMap::new(),
             });
             if array != merged.array {
@@ -38,9 +42,10 @@ impl Merged {
                 return Err(wrong(format!("it has results of another job array, {is}, not of {wanted}")));
             }
             merged.add_build(build, any_build).map_err(wrong)?;
+            merged.shards.push(shard);
             for (at, line) in lines.enumerate() {
                 let (job, result) = match Line::parse(line) {
-                    Some(Line::Job(job, result)) if job < array.jobs => (job, result),
+                    Some(Line::Job(job, result, failed)) if job < array.jobs => (job, (result, failed)),
                     Some(Line::Build(build)) => {
                         merged.add_build(Some(build), any_build).map_err(wrong)?;
                         continue;
@@ -48,7 +53,7 @@ impl Merged {
                     _ => return Err(wrong(format!("line {}: not a result of one of its jobs", at + 2))),
                 };
                 match merged.results.get(&job) {
-                    Some(known) if *known != result => {
+                    Some(known) if differs(known, &result) => {
                         let problem = format!("line {}: job {job} has another result in an earlier file", at + 2);
                         return Err(wrong(format!("{problem}: a job must not depend on where it runs")));
                     }
@@ -82,7 +87,32 @@ impl Merged {
 
     /// The results, in the order of their jobs.
     pub fn results(&self) -> impl Iterator<Item = (u64, &Value)> {
-        self.results.iter().map(|(job, result)| (*job, result))
+        self.results.iter().map(|(job, (result, _))| (*job, result))
+    }
+
+    /// The number of jobs that failed.
+    pub fn failed(&self) -> u64 {
+        self.results.values().filter(|(_, failed)| *failed == Some(true)).count() as u64
+    }
+
+    /// The shards that lack jobs, each with their number and whether it has a file. None if the files are not all of
+    /// the same number of shards, or of the whole.
+    pub fn missing_shards(&self) -> Vec<(Shard, u64, bool)> {
+        let Some((_, of)) = self.shards.first().map(|shard| shard.numbers()).filter(|(_, of)| *of > 1) else {
+            return Vec::new();
+        };
+        if self.shards.iter().any(|shard| shard.numbers().1 != of) {
+            return Vec::new();
+        }
+        let mut done: BTreeMap<u64, u64> = BTreeMap::new();
+        self.results.keys().for_each(|job| *done.entry(job % of).or_default() += 1);
+        let with_file: BTreeSet<u64> = self.shards.iter().map(|shard| shard.numbers().0).collect();
+        let lacking = (0..of.min(self.array.jobs)).map(|index| {
+            let jobs = (self.array.jobs - index).div_ceil(of);
+            let lacks = jobs - done.get(&index).copied().unwrap_or(0);
+            (Shard::part(index, of), lacks, with_file.contains(&index))
+        });
+        lacking.filter(|(_, lacks, _)| *lacks > 0).collect()
     }
 
     /// The number of jobs that have a result.
@@ -106,7 +136,7 @@ impl Merged {
     /// Sums of the numbers in the results, by name; of lists, their lengths; how many have each verdict, and an error.
     pub fn totals(&self) -> Map<String, Value> {
         let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
-        for (name, value) in self.results.values().filter_map(Value::as_object).flatten() {
+        for (name, value) in self.results.values().filter_map(|(result, _)| result.as_object()).flatten() {
             let (name, count) = match value {
                 Value::String(verdict) if name == "verdict" => (verdict, 1),
                 Value::String(_) if name == "error" => (name, 1),
@@ -125,9 +155,15 @@ impl Merged {
     /// The text of one file with all results, in the order of the jobs: that of a run without shards.
     pub fn text(&self) -> String {
         let mut text = Header { array: self.array.clone(), shard: Shard::ALL, build: self.build.clone() }.line();
-        self.results.iter().for_each(|(job, result)| text += &Line::Job(*job, result.clone()).text());
+        let line = |(job, (result, failed)): (&u64, &(Value, _))| Line::Job(*job, result.clone(), *failed).text();
+        self.results.iter().for_each(|result| text += &line(result));
         text
     }
+}
+
+/// Whether two lines about a job say different things. Those of earlier versions do not say whether it failed.
+fn differs((result, failed): &(Value, Option<bool>), (other, other_failed): &(Value, Option<bool>)) -> bool {
+    result != other || failed.is_some() && other_failed.is_some() && failed != other_failed
 }
 
 #[cfg(test)]
@@ -139,7 +175,8 @@ mod tests {
     fn text(shard: &str, jobs: &[u64]) -> String {
         let array = JobArray { name: "squares".into(), settings: json!({}), jobs: 6 };
         let mut text = Header { array, shard: shard.parse().unwrap(), build: Some("1.0 a".into()) }.line();
-        jobs.iter().for_each(|job| text += &Line::Job(*job, json!({ "square": job * job, "odd": [] })).text());
+        let line = |job: u64| Line::Job(job, json!({ "square": job * job, "odd": [] }), Some(job == 4)).text();
+        jobs.iter().for_each(|job| text += &line(*job));
         text
     }
 
@@ -152,8 +189,9 @@ mod tests {
         let (a, b) = (text("1/2", &[0, 2]), text("2/2", &[1]));
         let other = b.replace("1.0 a", "1.0 b");
         // Continued by another build.
-        let both =
-            b.clone() + &Line::Build("1.0 b".into()).text() + &Line::Job(3, json!({ "square": 9, "odd": [] })).text();
+        let both = b.clone()
+            + &Line::Build("1.0 b".into()).text()
+            + &Line::Job(3, json!({ "square": 9, "odd": [] }), None).text();
         for (b, done) in [(&other, 3), (&b.replace("\"1.0 a\"", "null"), 3), (&both, 4)] {
             let error = read([("a", &*a), ("b", b)]).unwrap_err().to_string();
             assert!(error.starts_with("b: it has results of another build, "), "{error}");
@@ -176,7 +214,7 @@ mod tests {
     #[test]
     fn verdicts_and_errors_are_counted() {
         let header = text("1/1", &[]);
-        let line = |job: u64, result| Line::Job(job, result).text();
+        let line = |job: u64, result| Line::Job(job, result, None).text();
         let text = header
             + &line(0, json!({ "verdict": "pass" }))
             + &line(1, json!({ "verdict": "fail", "reason": "2" }))
@@ -193,6 +231,32 @@ mod tests {
         assert_eq!((merged.done(), merged.missing()), (3, vec![(1, 1), (4, 5)]));
         let empty = text("1/1", &[]);
         assert_eq!(read([("a", &*empty)]).unwrap().missing(), [(0, 5)]);
+    }
+
+    #[test]
+    fn shards_without_a_file_are_named() {
+        let (first, second) = (text("1/3", &[0]), text("2/3", &[1, 4]));
+        let lacking = |files: &[&str]| {
+            let merged = Merged::read(files.iter().map(|text| ("a", *text)), false).unwrap();
+            let shards = merged.missing_shards();
+            shards.iter().map(|(shard, lacks, has)| (shard.to_string(), *lacks, *has)).collect::<Vec<_>>()
+        };
+        assert_eq!(lacking(&[&first, &second]), [("1/3".into(), 1, true), ("3/3".into(), 2, false)]);
+        assert_eq!(lacking(&[&first, &second, &text("3/3", &[2, 5]), &text("1/3", &[3])]), []);
+        // A shard of no job needs no file; which of several numbers of shards lacks a job is not said.
+        assert_eq!(lacking(&[&text("2/9", &[1])]).len(), 5);
+        assert_eq!(lacking(&[&first, &text("1/2", &[2])]), []);
+        assert_eq!(lacking(&[&text("1/1", &[2])]), []);
+    }
+
+    #[test]
+    fn failures_are_counted_and_kept() {
+        let (first, second) = (text("1/2", &[0, 2, 4]), text("2/2", &[1, 3]));
+        let merged = read([("a", &*first), ("b", &*second)]).unwrap();
+        assert_eq!(merged.failed(), 1);
+        assert_eq!(read([("all", &*merged.text())]).unwrap().failed(), 1);
+        let other = first.replace("\"failed\":true", "\"failed\":false");
+        assert!(read([("a", &*first), ("b", &*other)]).is_err(), "it does not depend on where a job runs");
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Results {
         file.seek(SeekFrom::End(0)).map_err(|error| failed(&error))?;
         let mut results = BTreeMap::new();
         for line in text.lines().skip(1).filter_map(Line::parse) {
-            let Line::Job(job, result) = line else { continue };
+            let Line::Job(job, result, _) = line else { continue };
             if results.get(&job).is_some_and(|known| *known != result) {
                 return Err(failed(&format_args!("job {job} has two results that differ")));
             }
@@ -101,9 +101,9 @@ impl Results {
         results.into_iter().map(one).collect()
     }
 
-    /// Writes the result of a job.
-    pub fn record(&mut self, job: u64, result: &Value) -> Result<(), Error> {
-        self.write(&Line::Job(job, result.clone()).text())?;
+    /// Writes the result of a job. It failed if the command ends with another status than 0 because of it.
+    pub fn record(&mut self, job: u64, result: &Value, failed: bool) -> Result<(), Error> {
+        self.write(&Line::Job(job, result.clone(), Some(failed)).text())?;
         self.done.insert(job);
         Ok(())
     }
@@ -144,8 +144,8 @@ fn done_in(
     let (mut done, mut last) = (BTreeSet::new(), header.build);
     for (at, line) in lines.enumerate() {
         match Line::parse(line) {
-            Some(Line::Job(job, _)) if job < array.jobs && shard.has(job) => _ = done.insert(job),
-            Some(Line::Job(job, _)) => {
+            Some(Line::Job(job, ..)) if job < array.jobs && shard.has(job) => _ = done.insert(job),
+            Some(Line::Job(job, ..)) => {
                 return Err(wrong(format!("line {}: job {job} is not of shard {shard}", at + 2)));
             }
             Some(Line::Build(other)) => {
@@ -183,8 +183,8 @@ mod tests {
         let (path, shard) = (file("interrupted"), "2/2".parse().unwrap());
         let mut results = Results::open(&path, &array(), shard, false).unwrap();
         assert_eq!(results.left(), [1, 3, 5, 7, 9]);
-        results.record(1, &json!({ "square": 1 })).unwrap();
-        results.record(3, &json!({ "square": 9 })).unwrap();
+        results.record(1, &json!({ "square": 1 }), false).unwrap();
+        results.record(3, &json!({ "square": 9 }), false).unwrap();
         let another = Results::open(&path, &array(), shard, false).unwrap_err().to_string();
         assert!(another.ends_with("another process writes to it"), "{another}");
         drop(results);
@@ -194,15 +194,16 @@ mod tests {
         let results = Results::open(&path, &array(), shard, false).unwrap();
         assert_eq!((results.done(), results.left()), (2, vec![5, 7, 9]));
         let mut results = results;
-        results.record(5, &json!({ "square": 25 })).unwrap();
+        results.record(5, &json!({ "square": 25 }), false).unwrap();
         // Not what this process has written.
         let squares = results.earlier(|result| result["square"].as_u64()).unwrap();
         assert_eq!(squares, [(1, 1), (3, 9)]);
         let unread = results.earlier(|result| result["cube"].as_u64()).unwrap_err().to_string();
         assert!(unread.ends_with("the result of job 1 is not one of this command"), "{unread}");
-        results.record(7, &json!({ "square": 49 })).unwrap();
+        results.record(7, &json!({ "square": 49 }), true).unwrap();
         drop(results);
-        let lines = [5, 7].map(|job: u64| Line::Job(job, json!({ "square": job * job })).text()).concat();
+        let lines =
+            [5, 7].map(|job: u64| Line::Job(job, json!({ "square": job * job }), Some(job == 7)).text()).concat();
         let whole = whole + &lines;
         assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
         std::fs::remove_file(path).unwrap();
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn a_file_of_an_earlier_version_is_continued_if_that_is_wanted() {
         let (path, shard) = (file("earlier"), Shard::ALL);
-        let whole = header("1/1").replace("\"command\"", "\"sweep\"") + &Line::Job(0, json!(0)).text();
+        let whole = header("1/1").replace("\"command\"", "\"sweep\"") + &Line::Job(0, json!(0), None).text();
         for build in ["\"build\":\"0.0.1 a\",", ""] {
             let own = format!("\"build\":\"{}\",", build::own());
             let old = whole.replace(&own, build);
@@ -221,10 +222,10 @@ mod tests {
             assert!(error.contains("it has results of another build, ") && error.contains("--any-build"), "{error}");
             let mut results = Results::open(&path, &array(), shard, true).unwrap();
             assert_eq!((results.done(), results.left().first()), (1, Some(&1)));
-            results.record(1, &json!(1)).unwrap();
+            results.record(1, &json!(1), false).unwrap();
             drop(results);
             // The file says which results are of which build.
-            let lines = [Line::Build(build::own().to_owned()), Line::Job(1, json!(1))];
+            let lines = [Line::Build(build::own().to_owned()), Line::Job(1, json!(1), Some(false))];
             let expected = old + &lines.map(|line| line.text()).concat();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
             drop(Results::open(&path, &array(), shard, true).unwrap());
@@ -248,7 +249,7 @@ mod tests {
             (header.clone(), "2/2", "it is of shard 1/2, not of 2/2"),
             (header.replace("\"seed\":7", "\"seed\":8"), "1/2", "it has results of another job array"),
             (format!("{header}{{}}\n"), "1/2", "line 2: not a result of a job"),
-            (header.clone() + &Line::Job(3, json!(9)).text(), "1/2", "line 2: job 3 is not of shard 1/2"),
+            (header.clone() + &Line::Job(3, json!(9), None).text(), "1/2", "line 2: job 3 is not of shard 1/2"),
         ] {
             let error = open(&text, shard);
             assert!(error.contains(expected), "{error}");

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use serde_json::{Value, json};
+use spelter::check::Severity;
 use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
+use vulkan_spelter::options::UNCHECKED_STATUS;
 
 use super::folder::Folder;
 use super::merge::Merged;
@@ -41,7 +43,8 @@ pub(super) fn run(
             }
             let mut result = found.result();
             result["program"] = json!({ "status": ended.status });
-            results.record(order, &result).map_err(wrong)?;
+            let failed = status_of(args, &found, ended.status) != 0;
+            results.record(order, &result, failed).map_err(wrong)?;
             recorded.push((order, result));
         } else {
             all.append(found);
@@ -54,6 +57,16 @@ pub(super) fn run(
         status = first_failure(status, result["program"]["status"].as_u64().unwrap_or(0) as u8);
     }
     Ok((all, first_failure(stopped, status)))
+}
+
+/// The exit status for what runs found, with the status of the first program that failed.
+pub(super) fn status_of(args: &CheckCommandArgs, merged: &Merged, status: u8) -> u8 {
+    let has_errors = merged.count(Severity::Error) > 0;
+    match status {
+        _ if has_errors && args.error_exitcode != 0 => args.error_exitcode,
+        0 if !has_errors && merged.is_partial() && !args.allow_unchecked => UNCHECKED_STATUS,
+        _ => status,
+    }
 }
 
 /// The first of two statuses that is not 0.

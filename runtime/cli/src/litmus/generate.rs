@@ -108,7 +108,7 @@ fn decide_jobs(
         if let Some(folder) = &args.out {
             write(&folder.join(format!("{number:08}.test")), &text)?;
         }
-        results.record(job, &json!({ "racy": u8::from(racy), "test": text })).map_err(failed)?;
+        results.record(job, &json!({ "racy": u8::from(racy), "test": text }), false).map_err(failed)?;
         progress.inc(1);
     }
     progress.finish_and_clear();

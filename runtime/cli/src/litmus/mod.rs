@@ -87,6 +87,11 @@ impl Decided {
         let races = self.races.is_ok() && self.expected_race_free.is_some();
         self.answers.iter().filter(stated).count() + usize::from(races)
     }
+
+    /// Whether an answer is not the expected one, or there is none: as [`Total::verdict`] says of all tests.
+    fn failed(&self) -> bool {
+        self.differences() + self.undecided() > 0
+    }
 }
 
 /// The sums over all tests.
@@ -146,7 +151,8 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
                 Ok(decided) => json::result(path, decided, &options),
                 Err(failure) => json!({ "error": failure.to_string() }),
             };
-            results.record(job, &result).map_err(wrong)?;
+            let failed = decided.as_ref().map_or(true, Decided::failed);
+            results.record(job, &result, failed).map_err(wrong)?;
         }
         match decided {
             Ok(decided) => {

@@ -193,9 +193,13 @@ fn record(
     (shader, args): (&Shader, &RunArgs),
 ) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
-    let findings = Report::new(findings, CheckStats::default(), (shader, args))?.json();
-    let result = json!({ "findings": findings, "depends_on_order": differs, "partial": partial });
-    to.record(order, &result).map_err(|error| Failure::new(error.to_string()))
+    let report = Report::new(findings, CheckStats::default(), (shader, args))?;
+    let status = match report.count(Severity::Error) {
+        0 => args.check.status_without_error(partial),
+        _ => args.check.error_status(),
+    };
+    let result = json!({ "findings": report.json(), "depends_on_order": differs, "partial": partial });
+    to.record(order, &result, status != 0).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// Runs with random orders. Adds their findings and counts, and returns how their results differ from the first run's,

@@ -53,7 +53,8 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
         }
         bar.inc(1);
         if let Some(results) = &mut results {
-            results.record(job, &report.result()).map_err(wrong)?;
+            let failed = matches!(report.verdict, Verdict::Fail(_));
+            results.record(job, &report.result(), failed).map_err(wrong)?;
         }
         reports.insert(job, report);
     }

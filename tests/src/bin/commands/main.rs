@@ -102,7 +102,7 @@ fn run(args: &Args) -> Result<ExitCode, spelter_jobs::Error> {
             }
         }
         if let Some(results) = &mut results {
-            results.record(job, &block.json())?;
+            results.record(job, &block.json(), !block.differing.is_empty())?;
         }
         sum.join(block);
         progress.inc(BLOCK);

@@ -152,9 +152,9 @@ impl Parent<'_> {
         }
         let programs = self.args.block(block.number, block.number * BLOCK);
         let result = json!({ "programs": programs.end - programs.start, "findings": block.findings });
-        let number_of_block = block.number;
+        let (number_of_block, failed) = (block.number, !block.findings.is_empty());
         if let Some(blocks) = &mut self.blocks
-            && let Err(error) = blocks.results.record(number_of_block, &result)
+            && let Err(error) = blocks.results.record(number_of_block, &result, failed)
         {
             self.failed = Some(error);
         }

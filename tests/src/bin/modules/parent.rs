@@ -55,7 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
                     continue;
                 }
                 if let (Some(results), Some(file)) = (&mut results, worker.file) {
-                    results.record(file, &result(&worker.lines)).map_err(|error| error.to_string())?;
+                    results
+                        .record(file, &result(&worker.lines), failed(&worker.lines))
+                        .map_err(|error| error.to_string())?;
                 }
                 worker.next(&mut left);
             }
@@ -69,7 +71,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
                 summary.line(&line);
                 worker.lines.push(line);
                 if let Some(results) = &mut results {
-                    results.record(file, &result(&worker.lines)).map_err(|error| error.to_string())?;
+                    results
+                        .record(file, &result(&worker.lines), failed(&worker.lines))
+                        .map_err(|error| error.to_string())?;
                 }
                 *worker = Worker::new(args, number, &sender);
                 worker.next(&mut left);
@@ -107,6 +111,11 @@ fn result(lines: &[Value]) -> Value {
     let mut entries = lines.to_vec();
     entries.iter_mut().filter_map(Value::as_object_mut).for_each(|line| drop(line.remove("compile_ms")));
     json!({ "entries": entries })
+}
+
+/// Whether one of the lines has a finding.
+fn failed(lines: &[Value]) -> bool {
+    lines.iter().any(|line| line["findings"].as_array().is_some_and(|findings| !findings.is_empty()))
 }
 
 impl Worker {

@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         if let Some(block) = job.line(&line) {
             totals.counts.add(block.counts);
             if let Some(results) = &mut results
-                && let Err(error) = results.record(block.number, &block.json())
+                && let Err(error) = results.record(block.number, &block.json(), !block.findings.is_empty())
             {
                 return failed(&error);
             }

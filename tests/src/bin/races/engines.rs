@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
         let number = |program: u64| args.from.saturating_add(program.min(args.programs));
         let counts = engines.compare(number(job * BLOCK)..number((job + 1) * BLOCK));
         if let Some(results) = &mut results
-            && let Err(error) = results.record(job, &object(&counts))
+            && let Err(error) = results.record(job, &object(&counts), counts.defects() > 0)
         {
             return failed(&error);
         }

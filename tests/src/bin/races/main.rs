@@ -94,7 +94,7 @@ fn main() -> ExitCode {
             }
         }
         if let Some(results) = &mut results
-            && let Err(error) = results.record(job, &block.json())
+            && let Err(error) = results.record(job, &block.json(), block.missed > 0)
         {
             return failed(&error);
         }

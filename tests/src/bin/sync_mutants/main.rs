@@ -26,7 +26,7 @@ use spelter_tests::fuzz::quiet_panics;
 use spelter_tests::modules::families::Families;
 use spelter_tests::modules::memory::Arena;
 
-use totals::Totals;
+use totals::{Totals, is_defect};
 
 /// Checks kernels with one part of their synchronization removed.
 #[derive(Debug, Parser)]
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
         }
         let objects = totals.take_objects();
         if let Some(results) = &mut results
-            && let Err(error) = results.record(job, &json!({ "objects": objects }))
+            && let Err(error) = results.record(job, &json!({ "objects": objects }), objects.iter().any(is_defect))
         {
             return failed(&error);
         }

@@ -11,6 +11,14 @@ use spelter_tests::checked::sync::{Mutant, Report, Verdict};
 /// The name of the verdict on a mutant whose race was reported.
 const REPORTED: &str = "reported";
 
+/// Those on a mutant whose race was not.
+const DEFECTS: [&str; 2] = ["missed", "warning only"];
+
+/// Whether an object is about a kernel that was not silent, or a mutant that was missed.
+pub(crate) fn is_defect(object: &Value) -> bool {
+    object["error_seed"].is_u64() || object["verdict"].as_str().is_some_and(|verdict| DEFECTS.contains(&verdict))
+}
+
 /// All verdicts.
 #[derive(Debug)]
 pub(crate) struct Totals {
@@ -145,8 +153,8 @@ impl Totals {
                 println!("{total} {verdict}: {}", parts.join(", "));
             }
         }
-        let bad = mutants.contains_key("missed") || mutants.contains_key("warning only") || *loud > 0;
-        if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        let is_missed = DEFECTS.iter().any(|verdict| mutants.contains_key(*verdict));
+        if is_missed || *loud > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 }
 
