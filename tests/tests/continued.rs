@@ -116,10 +116,26 @@ fn a_mutant_that_ended_a_process_earlier_fails() {
 
 #[test]
 fn a_program_on_which_engines_differed_earlier_fails() {
-    let options = "--programs 4 --threads 1 --seconds 3600";
-    Job::new("fuzz", env!("CARGO_BIN_EXE_fuzz"), options).fails_again("programs", |result| {
+    Job::new("fuzz", env!("CARGO_BIN_EXE_fuzz"), "--programs 4 --threads 1").fails_again("programs", |result| {
         result["findings"] = json!([{ "program": 2, "what": "avx2: wrong memory" }]);
     });
+}
+
+/// Time that is over is no success: a batch system starts the shard again.
+#[test]
+fn blocks_of_programs_that_are_left_are_a_failure() {
+    let job = Job::new("fuzz-left", env!("CARGO_BIN_EXE_fuzz"), "--programs 70 --threads 1 --shard 1/1");
+    let ended = job.run(&["--seconds", "0"]);
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(75), "{stderr}");
+    assert!(stderr.contains("error: 2 blocks are left: the same command continues with them"), "{stderr}");
+    let (status, total) = job.ended();
+    assert_eq!((status, &total["programs"]), (Some(0), &json!(70)), "{total}");
+    std::fs::remove_dir_all(&job.folder).unwrap();
+    // A job array has a number of jobs.
+    let job = Job::new("fuzz-endless", env!("CARGO_BIN_EXE_fuzz"), "");
+    assert_eq!(job.run(&[]).status.code(), Some(2));
+    std::fs::remove_dir_all(&job.folder).unwrap();
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) struct Report<'a> {
 
 impl<'a> Report<'a> {
     pub(crate) fn new(args: &'a Args, jobs: usize) -> Self {
-        let bar = ProgressBar::new(args.seconds);
+        let bar = args.limit().map_or_else(ProgressBar::no_length, |limit| ProgressBar::new(limit.as_secs()));
         if let Ok(style) = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {msg}") {
             bar.set_style(style);
         }
@@ -47,7 +47,8 @@ impl<'a> Report<'a> {
         }
         let programs = self.coverage().programs;
         let rate = programs as f64 / self.start.elapsed().as_secs_f64();
-        self.bar.set_position(self.start.elapsed().as_secs().min(self.args.seconds));
+        let elapsed = self.start.elapsed();
+        self.bar.set_position(self.args.limit().map_or(elapsed, |limit| elapsed.min(limit)).as_secs());
         self.bar.set_message(format!("{programs} programs, {rate:.0}/s, {} findings", self.findings));
     }
 
@@ -113,7 +114,7 @@ impl<'a> Report<'a> {
                 json!({
                     "programs": coverage.programs + self.earlier, "seconds": seconds, "rate": rate, "findings": self.findings,
                     "more_of_the_same": self.again, "seed": self.args.seed,
-                    "shard": format!("{}/{}", self.args.shard.0 + 1, self.args.shard.1), "features": features,
+                    "shard": self.args.array.shard.to_string(), "features": features,
                 })
             );
             return;
