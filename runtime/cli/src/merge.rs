@@ -1,17 +1,22 @@
 //! `spelter merge`: puts the results of the shards of a job array together.
 
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Cursor, Write as _};
 use std::path::Path;
 
 use serde_json::json;
-use spelter_jobs::{Merged, Shard};
+use spelter_jobs::{Merged, Shard, Source};
 
 use crate::args::MergeArgs;
 use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, Output};
 
-/// The largest file of results that is read, in bytes.
+/// The largest file that is kept in memory, in bytes.
 const MAX_BYTES: u64 = 4 << 30;
+
+/// Files that are open at once: systems have a limit, often of 1024.
+const MAX_OPEN: usize = 512;
 
 /// Ranges of missing jobs, or shards, that are listed.
 const MAX_SHOWN: usize = 20;
@@ -27,12 +32,15 @@ pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<u8, Failure> 
     {
         return Err(Failure::file(&out, "is one of the files that are put together: --out needs another name"));
     }
-    let read = |path: &std::path::PathBuf| Ok((path.display().to_string(), text(path)?));
-    let files = args.files.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
-    let merged = Merged::read(files.iter().map(|(name, text)| (name.as_str(), text.as_str())), args.any_build);
-    let merged = merged.map_err(|error| Failure::new(error.to_string()))?;
+    let open = |path: &std::path::PathBuf| Ok((path.display().to_string(), source(path, args.files.len() > MAX_OPEN)?));
+    let files = args.files.iter().map(open).collect::<Result<Vec<_>, Failure>>()?;
+    let mut merged = Merged::read(files, args.any_build).map_err(|error| Failure::new(error.to_string()))?;
     if let Some(path) = &args.out {
-        std::fs::write(path, merged.text()).map_err(|error| Failure::file(path, error))?;
+        let written = File::create(path).map(BufWriter::new).and_then(|mut to| {
+            merged.write(&mut to)?;
+            to.flush()
+        });
+        written.map_err(|error| Failure::file(path, error))?;
     }
     let (array, missing, failed) = (merged.array(), merged.missing(), merged.failed());
     let shards = merged.missing_shards();
@@ -100,6 +108,14 @@ fn ranges(missing: &[(u64, u64)]) -> String {
     shown.join(", ")
 }
 
-fn text(path: &Path) -> Result<String, Failure> {
-    String::from_utf8(file::read(path, MAX_BYTES)?).map_err(|_| Failure::file(path, "not a text"))
+/// A file of results. Standard input is kept in memory, as are files of which there are too many.
+fn source(path: &Path, in_memory: bool) -> Result<Box<dyn Source>, Failure> {
+    if in_memory || file::is_stdin(path) {
+        return Ok(Box::new(Cursor::new(file::read(path, MAX_BYTES)?)));
+    }
+    let about = std::fs::metadata(path).map_err(|error| Failure::file(path, error))?;
+    if !about.is_file() {
+        return Err(Failure::file(path, "not a regular file"));
+    }
+    Ok(Box::new(BufReader::new(File::open(path).map_err(|error| Failure::file(path, error))?)))
 }

@@ -10,7 +10,7 @@ mod merge;
 mod results;
 mod shard;
 
-pub use merge::Merged;
+pub use merge::{Merged, Source};
 pub use results::Results;
 pub use shard::Shard;
 
@@ -129,8 +129,12 @@ pub fn digest(text: &str) -> String {
 }
 
 fn digest_bytes(bytes: &[u8]) -> String {
+    format!("{:016x}", hash_of(bytes))
+}
+
+fn hash_of(bytes: &[u8]) -> u64 {
     let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash)
 }
 
 /// A digest of files, each with the name that it has in a job array: results are of these contents. A file that `read`
