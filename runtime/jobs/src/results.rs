@@ -77,8 +77,8 @@ impl Results {
         self.shard.pick(0..self.jobs).filter(|job| !self.done.contains(job)).collect()
     }
 
-    /// The results that an earlier process wrote, in the order of their jobs, as `read` understands them: what a command
-    /// reports, and its status, are those of all jobs of its file. An error if one is not a result of the command.
+    /// The results that an earlier process wrote, in the order of their jobs, as `read` understands them: what a
+    /// command reports, and its status, are those of all jobs of its file. An error if one is not a result of it.
     pub fn earlier<T>(&self, mut read: impl FnMut(&Value) -> Option<T>) -> Result<Vec<(u64, T)>, Error> {
         let failed = |error: &dyn std::fmt::Display| Error(format!("{}: {error}", self.path.display()));
         // By the same handle: the file is locked, on some systems against another one of this process, too.
