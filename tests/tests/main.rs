@@ -7,6 +7,7 @@ mod checked_engines;
 mod checked_passes;
 mod coalescing;
 mod commands;
+mod continued;
 mod control_flow;
 mod conversions;
 mod detection;

@@ -27,24 +27,10 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The largest file of results, in bytes.
-const MAX_RESULTS: u64 = 4 << 30;
-
-/// What a file of results has.
-pub(crate) fn results(path: &Path) -> Result<spelter_jobs::Merged, Failure> {
-    let text = String::from_utf8_lossy(&read(path, MAX_RESULTS)?).into_owned();
-    let merged = spelter_jobs::Merged::read([(path.display().to_string().as_str(), text.as_str())]);
-    merged.map_err(|error| Failure::new(error.to_string()))
-}
-
 /// A digest of files, each with the name that it has in a job array: results are of these contents. A file that cannot
 /// be read counts by its error.
 pub(crate) fn digest<'a>(files: impl Iterator<Item = (String, &'a Path)>, max_bytes: u64) -> String {
-    let one = |(name, path): (String, &Path)| match read(path, max_bytes) {
-        Ok(bytes) => format!("{name}\n{}\n", spelter_jobs::digest(&String::from_utf8_lossy(&bytes))),
-        Err(failure) => format!("{name}\n{failure}\n"),
-    };
-    spelter_jobs::digest(&files.map(one).collect::<String>())
+    spelter_jobs::digest_files(files, |path| read(path, max_bytes))
 }
 
 /// Checks that the folder of an output file exists, so that an error is reported before a long run.

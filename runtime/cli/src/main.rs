@@ -120,7 +120,10 @@ fn start(cli: &Cli) -> Result<u8, Failure> {
         }
         Command::Exec(args) => return status_after(icd::exec(args), &mut output),
         Command::Check(args) => return status_after(check::command::run(args), &mut output),
-        Command::Merge(args) => merge::run(args, &mut output),
+        Command::Merge(args) => {
+            let ended = merge::run(args, &mut output);
+            return status_after(ended, &mut output);
+        }
         Command::Trace(args) => trace::run(args, &mut output),
         Command::Icd(args) => icd::run(args, &mut output),
         Command::Completions(args) => manual::completions(args, &mut output),

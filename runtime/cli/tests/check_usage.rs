@@ -67,7 +67,7 @@ fn a_shard_without_orders_runs_nothing_and_can_be_merged() {
     let object: Json = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((&object["findings"], &object["checked"]["dispatches"]), (&Json::Array(Vec::new()), &0.into()));
     let merged = folder.spelter("merge r1 r2 r3 r4");
-    assert_eq!(merged.status, 0, "{}", merged.stderr);
+    assert_eq!((merged.status, merged.stderr.as_str()), (3, "error: 2 jobs failed\n"));
     assert!(merged.stdout.starts_with("run --many-seeds: 2 of 2 jobs"), "{}", merged.stdout);
     let command = folder.spelter("check --many-seeds 2 --shard 3/4 -- sh -c exit");
     assert_eq!(command.status, 0, "{}", command.stderr);

@@ -4,7 +4,15 @@
 
 use crate::common::Folder;
 
-const JOBS: &str = "litmus --generate --events 3 --count 60";
+/// 60 blocks of 64 programs.
+const JOBS: &str = "litmus --generate --events 3 --count 3840";
+
+/// The JSON object of a run that ends with this status.
+fn json_of(folder: &Folder, status: i32, line: &str) -> serde_json::Value {
+    let ended = folder.spelter(line);
+    assert_eq!(ended.status, status, "{line}: {}", ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
 
 fn text_of(folder: &Folder, name: &str) -> String {
     String::from_utf8(folder.read(name)).unwrap()
@@ -19,7 +27,7 @@ fn shards_are_continued_and_merged() {
     folder.good(&format!("{JOBS} --shard 3/3 --results 3.jsonl"));
     // The second shard was killed while it wrote its fifth result.
     let second = folder.good(&format!("{JOBS} --shard 2/3 --results 2.jsonl"));
-    assert_eq!(second, "20 of 60 programs, shard 2/3, in 2.jsonl\n");
+    assert_eq!(second, "20 of 60 blocks of programs, shard 2/3, in 2.jsonl\n");
     let complete = text_of(&folder, "2.jsonl");
     let part: Vec<&str> = complete.lines().take(5).collect();
     folder.write("2.jsonl", format!("{}\n{{\"job\":13,\"re", part.join("\n")).as_bytes());
@@ -28,10 +36,25 @@ fn shards_are_continued_and_merged() {
     assert_eq!((ended.status, ended.stdout.lines().next()), (1, Some("litmus --generate: 44 of 60 jobs")));
     assert!(ended.stderr.starts_with("error: 16 of 60 jobs are missing: 13, 16, 19, 22,"), "{}", ended.stderr);
 
+    // Of a shard that has no file, jobs are not listed.
+    let ended = folder.spelter("merge 1.jsonl 2.jsonl");
+    let message = "error: 36 of 60 jobs are missing: shard 3/3 has no file; 2/3 lacks 16 jobs\n";
+    assert_eq!((ended.status, ended.stderr.as_str()), (1, message));
+    let value = json_of(&folder, 1, "merge 2.jsonl --json");
+    assert_eq!(value["missing_shards"], serde_json::json!(["1/3", "3/3"]));
+    let ended = folder.spelter("merge 2.jsonl");
+    assert!(
+        ended.stderr.ends_with("missing: shards 1/3 and 3/3 have no file; 2/3 lacks 16 jobs\n"),
+        "{}",
+        ended.stderr
+    );
+
     assert_eq!(folder.good(&format!("{JOBS} --shard 2/3 --results 2.jsonl")), second);
     assert_eq!(text_of(&folder, "2.jsonl"), complete);
     let value = folder.json("merge 3.jsonl 2.jsonl 1.jsonl --out all.jsonl --json");
     assert_eq!((&value["done"], &value["missing"]), (&60.into(), &serde_json::json!([])));
+    assert_eq!(value["totals"]["tests"], 3840);
+    assert_eq!((&value["failed"], &value["missing_shards"]), (&0.into(), &serde_json::json!([])));
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
 
@@ -49,10 +72,31 @@ fn files_of_other_job_arrays_are_refused() {
     }
     folder.write("b.jsonl", b"something else\n");
     assert!(folder.error("merge a.jsonl b.jsonl").starts_with("b.jsonl: not a file of results"));
-    let other = text_of(&folder, "a.jsonl").replacen("\"racy\":1", "\"racy\":7", 1);
+    let other = text_of(&folder, "a.jsonl").replacen("\"racy\":", "\"racy\":7", 1);
     folder.write("b.jsonl", other.as_bytes());
     let message = folder.error("merge a.jsonl b.jsonl");
     assert!(message.contains("has another result in an earlier file"), "{message}");
+}
+
+#[test]
+fn results_of_two_builds_are_kept_apart() {
+    let folder = Folder::new("jobs_builds");
+    folder.good(&format!("{JOBS} --shard 1/2 --results 1.jsonl"));
+    folder.good(&format!("{JOBS} --shard 2/2 --results 2.jsonl"));
+    let second = text_of(&folder, "2.jsonl");
+    let build = second.split('"').nth(3).unwrap();
+    assert!(second.starts_with("{\"build\":\"") && build.starts_with(env!("CARGO_PKG_VERSION")), "{build}");
+    let lines: Vec<&str> = second.lines().take(5).collect();
+    folder.write("2.jsonl", format!("{}\n", lines.join("\n").replace(build, "0.0.1 other")).as_bytes());
+    let line = format!("{JOBS} --shard 2/2 --results 2.jsonl");
+    let message = folder.error(&line);
+    assert!(message.contains(&format!("another build, 0.0.1 other, not of {build}: --any-build")), "{message}");
+    folder.good(&format!("{line} --any-build"));
+    let message = folder.error("merge 1.jsonl 2.jsonl");
+    assert!(message.starts_with("2.jsonl: it has results of another build, 0.0.1 other"), "{message}");
+    let value = folder.json("merge 1.jsonl 2.jsonl --any-build --json");
+    assert_eq!((&value["done"], &value["build"]), (&60.into(), &serde_json::Value::Null));
+    assert!(folder.usage("litmus --generate --any-build").contains("--results"));
 }
 
 /// The report of a continued run is that of all its tests, also the exit status.
@@ -74,7 +118,8 @@ fn a_failure_of_an_earlier_run_stays_one() {
     assert!(counts(&first.stdout).is_some(), "{}", first.stdout);
     let error = |stderr: &str| stderr.lines().last().map(str::to_owned);
     assert_eq!(error(&first.stderr), error(&again.stderr));
-    let merged = folder.json("merge r.jsonl --json");
+    let merged = json_of(&folder, 3, "merge r.jsonl --json");
+    assert_eq!(merged["failed"], 2);
     assert_eq!((&merged["totals"]["differences"], &merged["totals"]["error"]), (&1.into(), &1.into()));
     // The results of a file that was changed since are not of its text.
     folder.write("tests/a.test", test.as_bytes());
@@ -107,7 +152,12 @@ fn scripts_are_divided_and_continued() {
     assert_eq!(ended.stdout.lines().collect::<Vec<_>>(), ["pass  scripts/d.amber", "1 passed, 1 failed, 0 skipped"]);
     assert_eq!(ended.status, 1, "the failure of the earlier run");
     assert!(ended.stderr.starts_with("note: 1 of these results"), "{}", ended.stderr);
-    folder.good("merge 2.jsonl 1.jsonl --out all.jsonl");
+    let merged = folder.spelter("merge 2.jsonl 1.jsonl --out all.jsonl");
+    assert_eq!((merged.status, merged.stderr.as_str()), (3, "error: 1 job failed\n"));
+    // What is missing comes first: the command has to be continued.
+    let merged = folder.spelter("merge 2.jsonl");
+    let message = "error: 2 of 4 jobs are missing: shard 1/2 has no file; 1 job failed\n";
+    assert_eq!((merged.status, merged.stderr.as_str()), (1, message));
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
 
@@ -169,7 +219,7 @@ fn orders_of_a_program_are_divided_and_continued() {
     assert!(stopped.stderr.contains("note: order 3 has no result, since the program was stopped\n"));
     assert_eq!(text_of(&folder, "runs"), "random:1\nrandom:3\n");
     let missing = folder.spelter("merge 2.jsonl").stderr;
-    assert_eq!(missing, "error: 5 of 6 jobs are missing: 0, 2-5\n");
+    assert_eq!(missing, "error: 5 of 6 jobs are missing: shard 1/2 has no file; 2/2 lacks 2 jobs\n");
     std::fs::remove_file(folder.path().join("stop")).unwrap();
     folder.write("runs", b"");
     let continued = folder.spelter(&line("--shard 2/2 --results 2.jsonl"));
@@ -189,7 +239,9 @@ fn orders_of_a_program_are_divided_and_continued() {
     // As does the status of a program that failed in one of its orders.
     assert_eq!(folder.spelter(&line("--shard 1/2 --results 1.jsonl --error-exitcode 0")).status, 5);
 
-    let value = folder.json("merge 1.jsonl 2.jsonl --out all.jsonl --json");
+    // The order with the error, and the one whose program failed.
+    let value = json_of(&folder, 3, "merge 1.jsonl 2.jsonl --out all.jsonl --json");
+    assert_eq!(value["failed"], 2);
     assert_eq!((&value["done"], &value["totals"]["findings"]), (&6.into(), &1.into()));
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 

@@ -19,7 +19,7 @@ export spelter
 kill_one() { # kill_one FOLDER
     "$spelter" "${jobs[@]}" --shard "1/$shards" --results "$1/1.jsonl" >/dev/null &
     local victim=$!
-    until [ -e "$1/1.jsonl" ] && [ "$(wc -l <"$1/1.jsonl")" -gt 20 ]; do
+    until [ -e "$1/1.jsonl" ] && [ "$(wc -l <"$1/1.jsonl")" -gt 5 ]; do
         kill -0 "$victim" 2>/dev/null || break # it was done already
         sleep 0.01
     done
@@ -58,7 +58,7 @@ shard="$1" folder="$2"; shift 2
 "$spelter" "$@" --shard "$shard/$shards" --results "$folder/$shard.jsonl" >/dev/null &
 worker=$!
 if mkdir "$folder/first-$shard" 2>/dev/null && [ "$shard" = 2 ]; then
-    until [ -e "$folder/$shard.jsonl" ] && [ "$(wc -l <"$folder/$shard.jsonl")" -gt 20 ]; do sleep 0.01; done
+    until [ -e "$folder/$shard.jsonl" ] && [ "$(wc -l <"$folder/$shard.jsonl")" -gt 5 ]; do sleep 0.01; done
     kill -KILL "$worker" && echo "killed shard $shard after $(wc -l <"$folder/$shard.jsonl") lines"
 fi
 wait "$worker"

@@ -28,7 +28,7 @@ def shard(number: int) -> str:
     first = folder / f"first-{number}"
     if number == 2 and not first.exists():
         first.touch()
-        while process.poll() is None and (not file.exists() or file.read_bytes().count(b"\n") <= 20):
+        while process.poll() is None and (not file.exists() or file.read_bytes().count(b"\n") <= 5):
             time.sleep(0.01)
         process.kill()
         process.wait()

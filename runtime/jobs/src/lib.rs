@@ -5,15 +5,17 @@
 //! interruption; [`Merged`] puts the files of all shards together and says which jobs are missing. `docs/scale.md` has
 //! the format, and runs job arrays with GNU parallel, Slurm, Ray and nextest.
 
+mod build;
 mod merge;
 mod results;
 mod shard;
 
-pub use merge::Merged;
+pub use merge::{Merged, Source};
 pub use results::Results;
 pub use shard::Shard;
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use serde_json::{Value, json};
@@ -43,40 +45,109 @@ pub struct JobArray {
 }
 
 impl JobArray {
-    /// The first line of a file of results.
-    fn header(&self, shard: Shard) -> Value {
-        json!({ "command": self.name, "settings": self.settings, "jobs": self.jobs, "shard": shard.to_string() })
+    /// The array, for messages.
+    fn json(&self) -> Value {
+        json!({ "command": self.name, "settings": self.settings, "jobs": self.jobs })
+    }
+}
+
+/// The first line of a file of results.
+#[derive(Clone, Debug, PartialEq)]
+struct Header {
+    array: JobArray,
+    shard: Shard,
+    /// The build that made the results; `None` if that is not known, or if they are of several.
+    build: Option<String>,
+}
+
+impl Header {
+    fn line(&self) -> String {
+        let mut value = self.array.json();
+        value["shard"] = json!(self.shard.to_string());
+        value["build"] = json!(self.build);
+        format!("{value}\n")
     }
 
-    /// Parses [`JobArray::header`].
-    fn from_header(line: &str) -> Option<(Self, Shard)> {
+    /// Parses [`Header::line`].
+    fn parse(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
-        let array = Self {
+        let array = JobArray {
             // The name of the member in files of earlier versions.
             name: value.get("command").or_else(|| value.get("sweep"))?.as_str()?.to_owned(),
             settings: value.get("settings")?.clone(),
             jobs: value.get("jobs")?.as_u64()?,
         };
-        Some((array, value.get("shard")?.as_str()?.parse().ok()?))
+        let build = value.get("build").and_then(Value::as_str).map(str::to_owned);
+        Some(Self { array, shard: value.get("shard")?.as_str()?.parse().ok()?, build })
     }
 }
 
-/// A job's line of a file of results.
-fn job_line(job: u64, result: &Value) -> Value {
-    json!({ "job": job, "result": result })
+/// A build, for messages.
+fn build_name(build: Option<&str>) -> &str {
+    build.unwrap_or("unknown")
 }
 
-/// Parses [`job_line`].
-fn from_job_line(line: &str) -> Option<(u64, Value)> {
-    let mut value: Value = serde_json::from_str(line).ok()?;
-    let job = value.get("job")?.as_u64()?;
-    Some((job, value.get_mut("result")?.take()))
+/// A line of a file of results after the first one.
+#[derive(Clone, Debug, PartialEq)]
+enum Line {
+    /// The result of a job, and whether it failed. Files of earlier versions do not say that.
+    Job(u64, Value, Option<bool>),
+    /// The results of the following lines are of another build than those before (`--any-build`).
+    Build(String),
+}
+
+impl Line {
+    fn text(&self) -> String {
+        let value = match self {
+            Self::Job(job, result, None) => json!({ "job": job, "result": result }),
+            Self::Job(job, result, failed) => json!({ "failed": failed, "job": job, "result": result }),
+            Self::Build(build) => json!({ "build": build }),
+        };
+        format!("{value}\n")
+    }
+
+    /// Parses [`Line::text`].
+    fn parse(line: &str) -> Option<Self> {
+        let mut value: Value = serde_json::from_str(line).ok()?;
+        if let Some(build) = value.get("build") {
+            return Some(Self::Build(build.as_str()?.to_owned()));
+        }
+        let job = value.get("job")?.as_u64()?;
+        let failed = value.get("failed").and_then(Value::as_bool);
+        Some(Self::Job(job, value.get_mut("result")?.take(), failed))
+    }
+}
+
+/// The results that an earlier process wrote to the file, if there is one: see [`Results::earlier`].
+pub fn earlier<T>(results: Option<&Results>, read: impl FnMut(&Value) -> Option<T>) -> Result<Vec<(u64, T)>, Error> {
+    results.map_or(Ok(Vec::new()), |results| results.earlier(read))
 }
 
 /// FNV-1a of a text, in hexadecimal: tells long settings apart, such as lists of files, on every machine alike.
 pub fn digest(text: &str) -> String {
-    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
+    digest_bytes(text.as_bytes())
+}
+
+fn digest_bytes(bytes: &[u8]) -> String {
+    format!("{:016x}", hash_of(bytes))
+}
+
+fn hash_of(bytes: &[u8]) -> u64 {
+    let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash)
+}
+
+/// A digest of files, each with the name that it has in a job array: results are of these contents. A file that `read`
+/// cannot read counts by its error.
+pub fn digest_files<'a, E: fmt::Display>(
+    files: impl IntoIterator<Item = (String, &'a Path)>,
+    read: impl Fn(&Path) -> Result<Vec<u8>, E>,
+) -> String {
+    let one = |(name, path): (String, &Path)| match read(path) {
+        Ok(bytes) => format!("{name}\n{}\n", digest_bytes(&bytes)),
+        Err(error) => format!("{name}\n{error}\n"),
+    };
+    digest(&files.into_iter().map(one).collect::<String>())
 }
 
 /// The options of a command that runs a job array.
@@ -89,12 +160,15 @@ pub struct JobArgs {
     /// an interrupted job array is continued. `spelter merge` puts the files of all shards together.
     #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub results: Option<PathBuf>,
+    /// Continue a file whose results are of another build of the program, of which results may differ.
+    #[arg(long, requires = "results")]
+    pub any_build: bool,
 }
 
 impl JobArgs {
     /// The file of results, if one is wanted.
     pub fn open(&self, array: &JobArray) -> Result<Option<Results>, Error> {
-        self.results.as_ref().map(|path| Results::open(path, array, self.shard)).transpose()
+        self.results.as_ref().map(|path| Results::open(path, array, self.shard, self.any_build)).transpose()
     }
 }
 

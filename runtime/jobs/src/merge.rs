@@ -1,51 +1,176 @@
-//! Puts the results of shards together.
+//! Puts the results of shards together. Files of results may be larger than the memory: of each line only its place is
+//! kept, and what sums need.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::io::{self, BufRead, Read as _, Seek, SeekFrom, Write};
 
 use serde_json::{Map, Value};
 
-use super::{Error, JobArray, Shard, from_job_line, job_line};
+use super::{Error, Header, JobArray, Line, Shard, build_name, hash_of};
+
+/// The longest line of a file of results, in bytes.
+const MAX_LINE: u64 = 1 << 30;
+
+/// A file of results.
+pub trait Source: BufRead + Seek + Debug {}
+
+impl<T: BufRead + Seek + Debug> Source for T {}
 
 /// The results of a job array from several files.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Merged {
     array: JobArray,
-    results: BTreeMap<u64, Value>,
+    /// The build of all results; `None` if it is not known, or if they are of several.
+    build: Option<String>,
+    files: Vec<Input>,
+    results: BTreeMap<u64, Place>,
+    totals: BTreeMap<String, u64>,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+struct Input {
+    source: Box<dyn Source>,
+    shard: Shard,
+    /// The place of the next byte.
+    at: u64,
+}
+
+/// Where the line of a job is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    file: usize,
+    at: u64,
+    /// A hash of the result.
+    hash: u64,
+    /// Files of earlier versions do not say whether it failed.
+    failed: Option<bool>,
+}
+
+impl Input {
+    /// The next whole line and its place; `None` at the end, and before a line that was not finished.
+    fn line(&mut self) -> io::Result<Option<(u64, String)>> {
+        let (at, mut line) = (self.at, Vec::new());
+        self.at += self.source.as_mut().take(MAX_LINE).read_until(b'\n', &mut line)? as u64;
+        if line.len() as u64 == MAX_LINE {
+            return Err(io::Error::other(format!("a line of more than {MAX_LINE} bytes")));
+        }
+        if line.pop() != Some(b'\n') {
+            return Ok(None);
+        }
+        let line = String::from_utf8(line).map_err(|_| io::Error::other("not a text"))?;
+        Ok(Some((at, line)))
+    }
+
+    /// The line at a place.
+    fn line_at(&mut self, at: u64) -> io::Result<String> {
+        // In the usual order a line is the next one, which a buffer has.
+        if self.at != at {
+            self.at = self.source.seek(SeekFrom::Start(at))?;
+        }
+        let line = self.line()?;
+        line.map(|(_, line)| line).ok_or_else(|| io::Error::other("a file of results has become shorter"))
+    }
 }
 
 impl Merged {
     /// Reads the files, each with its name. A file may lack its last jobs, and the end of its last line; files may have
     /// jobs in common, with equal results. An error names the file and line that does not belong to the job array of
-    /// the first file, or that contradicts another one.
-    pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Error> {
+    /// the first file, or that contradicts another one; so are results of another build, unless that is wanted
+    /// (`any_build`).
+    pub fn read(files: impl IntoIterator<Item = (String, Box<dyn Source>)>, any_build: bool) -> Result<Self, Error> {
         let mut merged: Option<Self> = None;
-        for (name, text) in files {
+        for (name, source) in files {
             let wrong = |problem: String| Error(format!("{name}: {problem}"));
-            let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-            let mut lines = whole.lines();
-            let Some((array, _)) = lines.next().and_then(JobArray::from_header) else {
+            let unread = |error: io::Error| wrong(error.to_string());
+            let mut input = Input { source, shard: Shard::ALL, at: 0 };
+            let first = input.line().map_err(unread)?;
+            let Some(Header { array, build, shard }) = first.and_then(|(_, line)| Header::parse(&line)) else {
                 return Err(wrong("not a file of results: it does not begin with a job array".to_owned()));
             };
-            let merged = merged.get_or_insert_with(|| Self { array: array.clone(), results: BTreeMap::new() });
+            input.shard = shard;
+            let merged = merged.get_or_insert_with(|| Self {
+                array: array.clone(),
+                build: build.clone(),
+                files: Vec::new(),
+                results: BTreeMap::new(),
+                totals: BTreeMap::new(),
+            });
             if array != merged.array {
-                let [is, wanted] = [&array, &merged.array].map(|array| array.header(Shard::ALL));
+                let [is, wanted] = [&array, &merged.array].map(JobArray::json);
                 return Err(wrong(format!("it has results of another job array, {is}, not of {wanted}")));
             }
-            for (at, line) in lines.enumerate() {
-                let Some((job, result)) = from_job_line(line).filter(|(job, _)| *job < array.jobs) else {
-                    return Err(wrong(format!("line {}: not a result of one of its jobs", at + 2)));
-                };
-                match merged.results.get(&job) {
-                    Some(known) if *known != result => {
-                        let problem = format!("line {}: job {job} has another result in an earlier file", at + 2);
-                        return Err(wrong(format!("{problem}: a job must not depend on where it runs")));
+            merged.add_build(build, any_build).map_err(wrong)?;
+            let mut number = 1;
+            while let Some((at, line)) = input.line().map_err(unread)? {
+                number += 1;
+                match Line::parse(&line) {
+                    Some(Line::Job(job, result, failed)) if job < array.jobs => {
+                        let place = Place {
+                            file: merged.files.len(),
+                            at,
+                            hash: hash_of(result.to_string().as_bytes()),
+                            failed,
+                        };
+                        merged
+                            .add(job, &result, place)
+                            .map_err(|problem| wrong(format!("line {number}: {problem}")))?;
                     }
-                    _ => _ = merged.results.insert(job, result),
+                    Some(Line::Build(build)) => merged.add_build(Some(build), any_build).map_err(wrong)?,
+                    _ => return Err(wrong(format!("line {number}: not a result of one of its jobs"))),
                 }
             }
+            merged.files.push(input);
         }
         merged.ok_or_else(|| Error("there are no files".to_owned()))
+    }
+
+    /// What is wrong if the result of a job is added.
+    fn add(&mut self, job: u64, result: &Value, place: Place) -> Result<(), String> {
+        let Some(known) = self.results.get(&job) else {
+            self.results.insert(job, place);
+            self.add_totals(result);
+            return Ok(());
+        };
+        let says_other = known.failed.is_some() && place.failed.is_some() && known.failed != place.failed;
+        if known.hash != place.hash || says_other {
+            let problem = format!("job {job} has another result in an earlier file");
+            return Err(format!("{problem}: a job must not depend on where it runs"));
+        }
+        Ok(())
+    }
+
+    fn add_totals(&mut self, result: &Value) {
+        for (name, value) in result.as_object().into_iter().flatten() {
+            let (name, count) = match value {
+                Value::String(verdict) if name == "verdict" => (verdict, 1),
+                Value::String(_) if name == "error" => (name, 1),
+                Value::Array(list) => (name, list.len() as u64),
+                value => match value.as_u64() {
+                    Some(count) => (name, count),
+                    None => continue,
+                },
+            };
+            let total = self.totals.entry(name.clone()).or_default();
+            *total = total.saturating_add(count);
+        }
+    }
+
+    /// What is wrong if results of a build are added.
+    fn add_build(&mut self, build: Option<String>, any_build: bool) -> Result<(), String> {
+        if any_build {
+            self.build = self.build.take().filter(|known| build.as_ref() == Some(known));
+        } else if build != self.build {
+            let [is, wanted] = [&build, &self.build].map(|build| build_name(build.as_deref()));
+            return Err(format!("it has results of another build, {is}, not of {wanted}: --any-build adds them"));
+        }
+        Ok(())
+    }
+
+    /// The build of all results; `None` if it is not known, or if they are of several.
+    pub fn build(&self) -> Option<&str> {
+        self.build.as_deref()
     }
 
     /// The job array.
@@ -53,9 +178,29 @@ impl Merged {
         &self.array
     }
 
-    /// The results, in the order of their jobs.
-    pub fn results(&self) -> impl Iterator<Item = (u64, &Value)> {
-        self.results.iter().map(|(job, result)| (*job, result))
+    /// The number of jobs that failed.
+    pub fn failed(&self) -> u64 {
+        self.results.values().filter(|place| place.failed == Some(true)).count() as u64
+    }
+
+    /// The shards that lack jobs, each with their number and whether it has a file. None if the files are not all of
+    /// the same number of shards, or of the whole.
+    pub fn missing_shards(&self) -> Vec<(Shard, u64, bool)> {
+        let Some((_, of)) = self.files.first().map(|file| file.shard.numbers()).filter(|(_, of)| *of > 1) else {
+            return Vec::new();
+        };
+        if self.files.iter().any(|file| file.shard.numbers().1 != of) {
+            return Vec::new();
+        }
+        let mut done: BTreeMap<u64, u64> = BTreeMap::new();
+        self.results.keys().for_each(|job| *done.entry(job % of).or_default() += 1);
+        let with_file: BTreeSet<u64> = self.files.iter().map(|file| file.shard.numbers().0).collect();
+        let lacking = (0..of.min(self.array.jobs)).map(|index| {
+            let jobs = (self.array.jobs - index).div_ceil(of);
+            let lacks = jobs - done.get(&index).copied().unwrap_or(0);
+            (Shard::part(index, of), lacks, with_file.contains(&index))
+        });
+        lacking.filter(|(_, lacks, _)| *lacks > 0).collect()
     }
 
     /// The number of jobs that have a result.
@@ -78,28 +223,18 @@ impl Merged {
 
     /// Sums of the numbers in the results, by name; of lists, their lengths; how many have each verdict, and an error.
     pub fn totals(&self) -> Map<String, Value> {
-        let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
-        for (name, value) in self.results.values().filter_map(Value::as_object).flatten() {
-            let (name, count) = match value {
-                Value::String(verdict) if name == "verdict" => (verdict, 1),
-                Value::String(_) if name == "error" => (name, 1),
-                Value::Array(list) => (name, list.len() as u64),
-                value => match value.as_u64() {
-                    Some(count) => (name, count),
-                    None => continue,
-                },
-            };
-            let total = totals.entry(name).or_default();
-            *total = total.saturating_add(count);
-        }
-        totals.into_iter().map(|(name, total)| (name.to_owned(), total.into())).collect()
+        self.totals.iter().map(|(name, total)| (name.clone(), (*total).into())).collect()
     }
 
-    /// The text of one file with all results, in the order of the jobs: that of a run without shards.
-    pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.array.header(Shard::ALL));
-        self.results.iter().for_each(|(job, result)| _ = writeln!(text, "{}", job_line(*job, result)));
-        text
+    /// Writes one file with all results, in the order of the jobs: that of a run without shards.
+    pub fn write(&mut self, to: &mut impl Write) -> io::Result<()> {
+        let header = Header { array: self.array.clone(), shard: Shard::ALL, build: self.build.clone() };
+        to.write_all(header.line().as_bytes())?;
+        for place in self.results.values() {
+            let line = self.files[place.file].line_at(place.at)?;
+            writeln!(to, "{line}")?;
+        }
+        Ok(())
     }
 }
 
@@ -111,29 +246,63 @@ mod tests {
 
     fn text(shard: &str, jobs: &[u64]) -> String {
         let array = JobArray { name: "squares".into(), settings: json!({}), jobs: 6 };
-        let mut text = format!("{}\n", array.header(shard.parse().unwrap()));
-        jobs.iter()
-            .for_each(|job| _ = writeln!(text, "{}", job_line(*job, &json!({ "square": job * job, "odd": [] }))));
+        let mut text = Header { array, shard: shard.parse().unwrap(), build: Some("1.0 a".into()) }.line();
+        let line = |job: u64| Line::Job(job, json!({ "square": job * job, "odd": [] }), Some(job == 4)).text();
+        jobs.iter().for_each(|job| text += &line(*job));
         text
+    }
+
+    fn read_any<const N: usize>(files: [(&str, &str); N], any_build: bool) -> Result<Merged, Error> {
+        let source = |text: &str| Box::new(io::Cursor::new(text.as_bytes().to_vec())) as Box<dyn Source>;
+        Merged::read(files.map(|(name, text)| (name.to_owned(), source(text))), any_build)
+    }
+
+    fn read<const N: usize>(files: [(&str, &str); N]) -> Result<Merged, Error> {
+        read_any(files, false)
+    }
+
+    fn written(merged: &mut Merged) -> String {
+        let mut bytes = Vec::new();
+        merged.write(&mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn results_of_two_builds_are_put_together_only_if_that_is_wanted() {
+        let (a, b) = (text("1/2", &[0, 2]), text("2/2", &[1]));
+        let other = b.replace("1.0 a", "1.0 b");
+        // Continued by another build.
+        let both = b.clone()
+            + &Line::Build("1.0 b".into()).text()
+            + &Line::Job(3, json!({ "square": 9, "odd": [] }), None).text();
+        for (b, done) in [(&other, 3), (&b.replace("\"1.0 a\"", "null"), 3), (&both, 4)] {
+            let error = read([("a", &*a), ("b", b)]).unwrap_err().to_string();
+            assert!(error.starts_with("b: it has results of another build, "), "{error}");
+            let mut merged = read_any([("a", &*a), ("b", b)], true).unwrap();
+            assert_eq!((merged.done(), merged.build()), (done, None));
+            // What is put together does not pass as one build.
+            assert!(read([("a", &*a), ("all", &written(&mut merged))]).is_err());
+        }
+        assert_eq!(read([("a", &*a), ("b", &*b)]).unwrap().build(), Some("1.0 a"));
     }
 
     #[test]
     fn shards_together_are_the_whole() {
         let whole = text("1/1", &[0, 1, 2, 3, 4, 5]);
-        let merged = Merged::read([("b", &*text("2/2", &[1, 3, 5])), ("a", &*text("1/2", &[0, 2, 4]))]).unwrap();
-        assert_eq!((merged.text(), merged.missing()), (whole, vec![]));
+        let mut merged = read([("b", &*text("2/2", &[1, 3, 5])), ("a", &*text("1/2", &[0, 2, 4]))]).unwrap();
+        assert_eq!((written(&mut merged), merged.missing()), (whole, vec![]));
         assert_eq!(Value::from(merged.totals()), json!({ "square": 55, "odd": 0 }));
     }
 
     #[test]
     fn verdicts_and_errors_are_counted() {
         let header = text("1/1", &[]);
-        let line = |job: u64, result| format!("{}\n", job_line(job, &result));
+        let line = |job: u64, result| Line::Job(job, result, None).text();
         let text = header
             + &line(0, json!({ "verdict": "pass" }))
             + &line(1, json!({ "verdict": "fail", "reason": "2" }))
             + &line(2, json!({ "error": "not a text" }));
-        let totals = Value::from(Merged::read([("a", &*text)]).unwrap().totals());
+        let totals = Value::from(read([("a", &*text)]).unwrap().totals());
         assert_eq!(totals, json!({ "pass": 1, "fail": 1, "error": 1 }));
     }
 
@@ -141,17 +310,44 @@ mod tests {
     fn what_is_missing_is_named() {
         // The last line of one was being written.
         let torn = format!("{}{{\"job\":4", text("1/2", &[0, 2]));
-        let merged = Merged::read([("a", &*torn), ("b", &*text("2/2", &[3]))]).unwrap();
+        let merged = read([("a", &*torn), ("b", &*text("2/2", &[3]))]).unwrap();
         assert_eq!((merged.done(), merged.missing()), (3, vec![(1, 1), (4, 5)]));
         let empty = text("1/1", &[]);
-        assert_eq!(Merged::read([("a", &*empty)]).unwrap().missing(), [(0, 5)]);
+        assert_eq!(read([("a", &*empty)]).unwrap().missing(), [(0, 5)]);
+    }
+
+    #[test]
+    fn shards_without_a_file_are_named() {
+        let (first, second) = (text("1/3", &[0]), text("2/3", &[1, 4]));
+        let lacking = |files: &[&str]| {
+            let source = |text: &&str| Box::new(io::Cursor::new(text.as_bytes().to_vec())) as Box<dyn Source>;
+            let merged = Merged::read(files.iter().map(|text| ("a".to_owned(), source(text))), false).unwrap();
+            let shards = merged.missing_shards();
+            shards.iter().map(|(shard, lacks, has)| (shard.to_string(), *lacks, *has)).collect::<Vec<_>>()
+        };
+        assert_eq!(lacking(&[&first, &second]), [("1/3".into(), 1, true), ("3/3".into(), 2, false)]);
+        assert_eq!(lacking(&[&first, &second, &text("3/3", &[2, 5]), &text("1/3", &[3])]), []);
+        // A shard of no job needs no file; which of several numbers of shards lacks a job is not said.
+        assert_eq!(lacking(&[&text("2/9", &[1])]).len(), 5);
+        assert_eq!(lacking(&[&first, &text("1/2", &[2])]), []);
+        assert_eq!(lacking(&[&text("1/1", &[2])]), []);
+    }
+
+    #[test]
+    fn failures_are_counted_and_kept() {
+        let (first, second) = (text("1/2", &[0, 2, 4]), text("2/2", &[1, 3]));
+        let mut merged = read([("a", &*first), ("b", &*second)]).unwrap();
+        assert_eq!(merged.failed(), 1);
+        assert_eq!(read([("all", &*written(&mut merged))]).unwrap().failed(), 1);
+        let other = first.replace("\"failed\":true", "\"failed\":false");
+        assert!(read([("a", &*first), ("b", &*other)]).is_err(), "it does not depend on where a job runs");
     }
 
     #[test]
     fn contradictions_are_errors() {
         let (a, b) = (text("1/1", &[0, 1]), text("1/1", &[1]));
-        assert!(Merged::read([("a", &*a), ("b", &*b)]).is_ok(), "jobs may be in both");
-        let error = |b: &str| Merged::read([("a", &*a), ("b", b)]).unwrap_err().to_string();
+        assert!(read([("a", &*a), ("b", &*b)]).is_ok(), "jobs may be in both");
+        let error = |b: &str| read([("a", &*a), ("b", b)]).unwrap_err().to_string();
         let other = b.replace("\"square\":1", "\"square\":2");
         assert!(error(&other).starts_with("b: line 2: job 1 has another result"), "{}", error(&other));
         assert!(error(&b.replace("squares", "cubes")).starts_with("b: it has results of another job array"));

@@ -14,6 +14,11 @@ impl Shard {
     /// All jobs.
     pub const ALL: Self = Self { index: 0, of: 1 };
 
+    /// A part by its number, from 0.
+    pub(super) fn part(index: u64, of: u64) -> Self {
+        Self { index, of }
+    }
+
     /// The number of the part, from 0, and the number of parts.
     pub fn numbers(self) -> (u64, u64) {
         (self.index, self.of)

@@ -39,6 +39,9 @@ pub(crate) struct CheckArgs {
     /// merge`.
     #[arg(long, value_name = "FILE", requires = "many_seeds", value_parser = output_file())]
     pub(crate) results: Option<PathBuf>,
+    /// Continue a file whose results are of another build of this program, of which results may differ.
+    #[arg(long, requires = "results")]
+    pub(crate) any_build: bool,
     /// Report findings of these rules only, as in RACE-*,BARRIER.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<RulePattern>,

@@ -53,6 +53,9 @@ pub(crate) struct CheckCommandArgs {
     /// merge`.
     #[arg(long, value_name = "FILE", requires = "many_seeds", value_parser = output_file())]
     pub(crate) results: Option<PathBuf>,
+    /// Continue a file whose results are of another build of this program, of which results may differ.
+    #[arg(long, requires = "results")]
+    pub(crate) any_build: bool,
     /// The largest number of bytes for the shadow of the memory, and again for replays; M and G are 2²⁰ and 2³⁰. The
     /// least is 320K.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]

@@ -130,7 +130,7 @@ pub(crate) struct LitmusArgs {
     )]
     #[arg(requires = "generate")]
     pub(crate) operations: Vec<KindName>,
-    /// The largest number of generated programs; with --results, of all shards together.
+    /// The largest number of generated programs; with --results, of all shards together: a job is 64 of them then.
     #[arg(long, value_name = "N", requires = "generate")]
     pub(crate) count: Option<usize>,
     /// Write each generated test to a file in this folder.

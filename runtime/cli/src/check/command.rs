@@ -1,11 +1,8 @@
 //! `spelter check`: runs any Vulkan program in checked mode, and reports what its processes found.
 
-use spelter::check::Severity;
 use spelter::check::report;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-
-use vulkan_spelter::options::UNCHECKED_STATUS;
 
 use super::folder::Folder;
 use super::merge::Merged;
@@ -36,12 +33,7 @@ pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
     }
     write_files(&args.files, &merged.findings)?;
     print(&merged, args.graphics, status);
-    let has_errors = merged.count(Severity::Error) > 0;
-    Ok(match status {
-        _ if has_errors && args.error_exitcode != 0 => args.error_exitcode,
-        0 if !has_errors && merged.is_partial() && !args.allow_unchecked => UNCHECKED_STATUS,
-        _ => status,
-    })
+    Ok(orders::status_of(args, &merged, status))
 }
 
 /// The variables that tell the driver what to do.

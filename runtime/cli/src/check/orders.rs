@@ -2,15 +2,16 @@
 
 use std::ffi::OsString;
 
-use serde_json::json;
-use spelter_jobs::{JobArray, Results, digest, jobs_left};
+use serde_json::{Value, json};
+use spelter::check::Severity;
+use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
+use vulkan_spelter::options::UNCHECKED_STATUS;
 
 use super::folder::Folder;
 use super::merge::Merged;
 use super::with_files;
 use crate::args::CheckCommandArgs;
 use crate::failure::Failure;
-use crate::file;
 use crate::icd;
 use crate::output;
 
@@ -23,9 +24,11 @@ pub(super) fn run(
 ) -> Result<(Merged, u8), Failure> {
     let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let (array, shard) = (job_array(args)?, args.orders());
-    let opened = args.results.as_ref().map(|path| Results::open(path, &array, shard)).transpose();
+    let opened = args.results.as_ref().map(|path| Results::open(path, &array, shard, args.any_build)).transpose();
     let mut results = opened.map_err(wrong)?;
     let (mut all, mut status, mut read) = (Merged::default(), 0, 0);
+    let result = |result: &Value| result["findings"].is_array().then(|| result.clone());
+    let mut recorded = earlier(results.as_ref(), result).map_err(wrong)?;
     // The status of a program that was stopped, and so has no result.
     let mut stopped = 0;
     for order in jobs_left(results.as_ref(), &array, shard) {
@@ -40,20 +43,30 @@ pub(super) fn run(
             }
             let mut result = found.result();
             result["program"] = json!({ "status": ended.status });
-            results.record(order, &result).map_err(wrong)?;
+            let failed = status_of(args, &found, ended.status) != 0;
+            results.record(order, &result, failed).map_err(wrong)?;
+            recorded.push((order, result));
         } else {
             all.append(found);
             status = first_failure(status, ended.status);
         }
     }
-    let Some(path) = &args.results else { return Ok((all, status)) };
-    // The file is locked while it is open, on some systems against its own process, too.
-    drop(results);
-    for (_, result) in file::results(path)?.results() {
-        all.append(Merged::from_result(result));
+    recorded.sort_by_key(|(order, _)| *order);
+    for (_, result) in recorded {
+        all.append(Merged::from_result(&result));
         status = first_failure(status, result["program"]["status"].as_u64().unwrap_or(0) as u8);
     }
     Ok((all, first_failure(stopped, status)))
+}
+
+/// The exit status for what runs found, with the status of the first program that failed.
+pub(super) fn status_of(args: &CheckCommandArgs, merged: &Merged, status: u8) -> u8 {
+    let has_errors = merged.count(Severity::Error) > 0;
+    match status {
+        _ if has_errors && args.error_exitcode != 0 => args.error_exitcode,
+        0 if !has_errors && merged.is_partial() && !args.allow_unchecked => UNCHECKED_STATUS,
+        _ => status,
+    }
 }
 
 /// The first of two statuses that is not 0.

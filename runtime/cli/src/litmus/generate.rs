@@ -17,6 +17,9 @@ use crate::output::Output;
 
 use super::undecided;
 
+/// Programs of a job.
+const BLOCK: usize = 64;
+
 /// Prints the programs of this shard, or writes each to a file of a folder.
 pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> Result<(), Failure> {
     let scopes = args.scopes.iter().map(|scope| match scope {
@@ -52,8 +55,8 @@ pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> 
     }
     let all = || programs(bounds.clone()).map_err(|bound| Failure::new(bound.to_string()));
     if args.array.results.is_some() {
-        let jobs = all()?.take(args.count.unwrap_or(usize::MAX)).count();
-        return decide_jobs(args, options, all()?, jobs as u64, output);
+        let count = all()?.take(args.count.unwrap_or(usize::MAX)).count();
+        return decide_blocks(args, options, all()?, count, output);
     }
     for (number, program) in args.array.shard.pick(all()?.enumerate()).take(args.count.unwrap_or(usize::MAX)) {
         let (racy, text) = answered(number, &program, options)?;
@@ -74,12 +77,12 @@ fn answered(number: usize, program: &Program, options: &Options) -> Result<(bool
     Ok((racy, format!("// generated {number}\n{program_text}{free}{races} consistent[X] && #dr>0\n")))
 }
 
-/// Decides the programs of this shard that the file of results lacks.
-fn decide_jobs(
+/// Decides the blocks of programs of this shard that the file of results lacks.
+fn decide_blocks(
     args: &LitmusArgs,
     options: &Options,
     all: Programs,
-    jobs: u64,
+    count: usize,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let settings = json!({
@@ -88,32 +91,37 @@ fn decide_jobs(
         "subgroups_per_workgroup": args.subgroups_per_workgroup,
         "workgroups_per_queue_family": args.workgroups_per_queue_family, "queue_families": args.queue_families,
         "scopes": format!("{:?}", args.scopes), "classes": args.classes,
-        "operations": format!("{:?}", args.operations),
+        "operations": format!("{:?}", args.operations), "programs": count,
     });
+    let jobs = count.div_ceil(BLOCK) as u64;
     let array = JobArray { name: "litmus --generate".to_owned(), settings, jobs };
     let failed = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let Some(mut results) = args.array.open(&array).map_err(failed)? else { return Ok(()) };
-    let mut left = results.left().into_iter().peekable();
-    let progress = ProgressBar::new(left.len() as u64);
+    let left = results.left();
+    let progress = ProgressBar::new((left.len() * BLOCK) as u64);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left");
     progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    for (number, program) in all.enumerate() {
-        let job = number as u64;
-        match left.peek() {
-            None => break,
-            Some(next) if *next > job => continue,
-            Some(_) => _ = left.next(),
+    let mut all = all.take(count).enumerate();
+    // The number of the next program that `all` gives.
+    let mut next = 0;
+    for job in left {
+        let first = usize::try_from(job).unwrap_or(usize::MAX).saturating_mul(BLOCK);
+        let (mut racy_programs, mut tests) = (0, Vec::new());
+        for (number, program) in all.by_ref().skip(first - next).take(BLOCK) {
+            let (racy, text) = answered(number, &program, options)?;
+            if let Some(folder) = &args.out {
+                write(&folder.join(format!("{number:08}.test")), &text)?;
+            }
+            racy_programs += u64::from(racy);
+            tests.push(text);
         }
-        let (racy, text) = answered(number, &program, options)?;
-        if let Some(folder) = &args.out {
-            write(&folder.join(format!("{number:08}.test")), &text)?;
-        }
-        results.record(job, &json!({ "racy": u8::from(racy), "test": text })).map_err(failed)?;
-        progress.inc(1);
+        next = first.saturating_add(BLOCK);
+        results.record(job, &json!({ "racy": racy_programs, "tests": tests }), false).map_err(failed)?;
+        progress.inc(BLOCK as u64);
     }
     progress.finish_and_clear();
     let path = args.array.results.as_deref().unwrap_or(Path::new("")).display();
-    output.line(format!("{} of {jobs} programs, shard {}, in {path}", results.done(), args.array.shard))
+    output.line(format!("{} of {jobs} blocks of programs, shard {}, in {path}", results.done(), args.array.shard))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

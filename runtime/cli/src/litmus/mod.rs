@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_jobs::{JobArray, Results, jobs_left};
+use spelter_jobs::{JobArray, earlier, jobs_left};
 use spelter_memory_model::answer::{
     Answer, Execution, Options, Summary, answer, asked_locations, depends_on, find_race, summarize_with,
 };
@@ -87,6 +87,11 @@ impl Decided {
         let races = self.races.is_ok() && self.expected_race_free.is_some();
         self.answers.iter().filter(stated).count() + usize::from(races)
     }
+
+    /// Whether an answer is not the expected one, or there is none: as [`Total::verdict`] says of all tests.
+    fn failed(&self) -> bool {
+        self.differences() + self.undecided() > 0
+    }
 }
 
 /// The sums over all tests.
@@ -124,9 +129,10 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     let names = picture::names(&files);
     let mut total = Total { unused_rows: expected.unused(&files), ..Total::default() };
     let array = job_array(&files, args, &options);
-    let mut results = args.array.open(&array).map_err(|error| Failure::new(error.to_string()))?;
+    let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
+    let mut results = args.array.open(&array).map_err(wrong)?;
     let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
-    let before = results.as_ref().map_or(0, Results::done);
+    let before = earlier(results.as_ref(), |result| total.add_result(result)).map_err(wrong)?.len();
     if before > 0 {
         output::note(format_args!("{before} tests are in the file of results, and count"));
     }
@@ -145,7 +151,8 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
                 Ok(decided) => json::result(path, decided, &options),
                 Err(failure) => json!({ "error": failure.to_string() }),
             };
-            results.record(job, &result).map_err(|error| Failure::new(error.to_string()))?;
+            let failed = decided.as_ref().map_or(true, Decided::failed);
+            results.record(job, &result, failed).map_err(wrong)?;
         }
         match decided {
             Ok(decided) => {
@@ -182,11 +189,6 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
         progress.inc(1);
     }
     progress.finish_and_clear();
-    // The file is locked while it is open, on some systems against its own process, too.
-    drop(results);
-    if let (Some(path), 1..) = (&args.array.results, before) {
-        total.add_earlier(path, &jobs)?;
-    }
     if args.json {
         output.json(&json::total(&total, &options))?;
     } else if !alone {
@@ -254,22 +256,15 @@ impl Total {
         self.deciding += decided.duration;
     }
 
-    /// Adds the tests of a file of results that this run did not decide.
-    fn add_earlier(&mut self, path: &Path, decided_now: &[u64]) -> Result<(), Failure> {
-        let merged = file::results(path)?;
-        let earlier = merged.results().filter(|(job, _)| decided_now.binary_search(job).is_err());
-        earlier.for_each(|(_, result)| self.add_result(result));
-        Ok(())
-    }
-
-    /// Adds a test by what a file of results has of it.
-    fn add_result(&mut self, result: &serde_json::Value) {
+    /// Adds a test by what a file of results has of it; `None` if that is something else.
+    fn add_result(&mut self, result: &serde_json::Value) -> Option<()> {
         if result["error"].is_string() {
             self.unreadable += 1;
-            return;
+            return Some(());
         }
+        let questions = result["questions"].as_array()?;
         self.tests += 1;
-        for question in result["questions"].as_array().into_iter().flatten() {
+        for question in questions {
             self.questions += 1;
             match (question["holds"].as_bool(), question["expected"].as_bool()) {
                 (None, _) => self.undecided += 1,
@@ -287,6 +282,7 @@ impl Total {
             self.expectations += 1;
             self.differences += usize::from(races == free);
         }
+        Some(())
     }
 
     /// A failure if an answer differs, or something could not be read or decided.

@@ -7,14 +7,13 @@ use serde_json::{Map, Value as Json, json};
 use spelter::check::report::stats_json;
 use spelter::check::{CheckStats, Finding, Severity};
 use spelter::{Context, Schedule};
-use spelter_jobs::{JobArray, Results, digest, jobs_left};
+use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
 
 use super::bind::BoundResources;
 use super::{Launched, dispatch, launch};
 use crate::args::{CheckArgs, RunArgs};
 use crate::check::Report;
 use crate::failure::Failure;
-use crate::file;
 use crate::output::{self, Output};
 use crate::shader::Shader;
 
@@ -130,8 +129,8 @@ pub(super) fn report(
         None => None,
         Some(seeds) => {
             match in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, (&mut all, &mut stats)) {
-                Ok((differs, ran)) => {
-                    recorded = earlier(args, &ran)?;
+                Ok((differs, earlier)) => {
+                    recorded = earlier;
                     differs
                 }
                 Err(failure) => {
@@ -144,18 +143,19 @@ pub(super) fn report(
     Ok(Some(Checked { report: Report::new(all, stats, (shader, args))?, order, recorded }))
 }
 
-/// What the file of results has of other orders than these.
-fn earlier(args: &RunArgs, ran: &[u64]) -> Result<Recorded, Failure> {
-    let Some(path) = &args.check.results else { return Ok(Recorded::default()) };
-    let merged = file::results(path)?;
-    let earlier = merged.results().filter(|(order, _)| *order > 0 && !ran.contains(order));
-    let mut recorded = Recorded::default();
-    for (_, result) in earlier {
-        let findings = result["findings"].as_array().into_iter().flatten();
-        recorded.errors += findings.filter(|finding| finding["severity"] == Severity::Error.name()).count();
-        recorded.partial += usize::from(result["partial"] == true);
-    }
-    Ok(recorded)
+/// What the file of results has of orders that an earlier process ran. Order 0 runs again in each process.
+fn recorded(file: Option<&Results>) -> Result<Recorded, Failure> {
+    let of_order = |result: &Json| {
+        let findings = result["findings"].as_array()?.iter();
+        let errors = findings.filter(|finding| finding["severity"] == Severity::Error.name()).count();
+        Some(Recorded { errors, partial: usize::from(result["partial"] == true) })
+    };
+    let orders = earlier(file, of_order).map_err(|error| Failure::new(error.to_string()))?;
+    let others = orders.into_iter().filter(|(order, _)| *order > 0);
+    Ok(others.fold(Recorded::default(), |sum, (_, order)| Recorded {
+        errors: sum.errors + order.errors,
+        partial: sum.partial + order.partial,
+    }))
 }
 
 /// The orders of a run as a job array; order 0 is the usual one.
@@ -180,7 +180,7 @@ pub(super) fn check_results(shader: &Shader, args: &RunArgs) -> Result<(), Failu
 /// The file of results, if one is wanted.
 fn open(shader: &Shader, args: &RunArgs) -> Result<Option<Results>, Failure> {
     let (Some(path), Some(seeds)) = (&args.check.results, args.check.many_seeds) else { return Ok(None) };
-    let results = Results::open(path, &job_array(shader, args, seeds), args.check.orders());
+    let results = Results::open(path, &job_array(shader, args, seeds), args.check.orders(), args.check.any_build);
     results.map(Some).map_err(|error| Failure::new(error.to_string()))
 }
 
@@ -193,29 +193,34 @@ fn record(
     (shader, args): (&Shader, &RunArgs),
 ) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
-    let findings = Report::new(findings, CheckStats::default(), (shader, args))?.json();
-    let result = json!({ "findings": findings, "depends_on_order": differs, "partial": partial });
-    to.record(order, &result).map_err(|error| Failure::new(error.to_string()))
+    let report = Report::new(findings, CheckStats::default(), (shader, args))?;
+    let status = match report.count(Severity::Error) {
+        0 => args.check.status_without_error(partial),
+        _ => args.check.error_status(),
+    };
+    let result = json!({ "findings": report.json(), "depends_on_order": differs, "partial": partial });
+    to.record(order, &result, status != 0).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// Runs with random orders. Adds their findings and counts, and returns how their results differ from the first run's,
-/// if they do, with the orders that have run.
+/// if they do, with what the file of results has of orders that ran earlier.
 fn in_other_orders(
     shader: &Shader,
     (expected, bound): (&[Vec<u8>], &BoundResources),
     args: &RunArgs,
     seeds: u32,
     (all, stats): (&mut Vec<Finding>, &mut CheckStats),
-) -> Result<(Option<String>, Vec<u64>), Failure> {
+) -> Result<(Option<String>, Recorded), Failure> {
     let (array, shard) = (job_array(shader, args, seeds), args.check.orders());
     let mut file = open(shader, args)?;
+    let recorded = recorded(file.as_ref())?;
     let mut orders = jobs_left(file.as_ref(), &array, shard);
     if orders.first() == Some(&0) {
         orders.remove(0);
         record(&mut file, 0, all.clone(), (None, stats.is_partial()), (shader, args))?;
     }
     if orders.is_empty() {
-        return Ok((None, orders));
+        return Ok((None, recorded));
     }
     let bar = ProgressBar::new(orders.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} orders").unwrap_or(ProgressStyle::default_bar()));
@@ -250,7 +255,7 @@ fn in_other_orders(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    Ok((differs, orders))
+    Ok((differs, recorded))
 }
 
 /// Adds a finding, or counts it if another run had it.

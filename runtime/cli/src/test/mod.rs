@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_jobs::{JobArray, Results, digest, jobs_left};
+use spelter_jobs::{JobArray, digest, earlier, jobs_left};
 
 use crate::amber::script::{Action, Command};
 use crate::amber::{self, Stop};
@@ -37,8 +37,9 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
     let array = job_array(&scripts, args);
     let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let mut results = args.array.open(&array).map_err(wrong)?;
-    let before = results.as_ref().map_or(0, Results::done);
-    let mut reports = BTreeMap::new();
+    let mut reports: BTreeMap<_, _> =
+        earlier(results.as_ref(), Report::of_result).map_err(wrong)?.into_iter().collect();
+    let before = reports.len();
     let left = jobs_left(results.as_ref(), &array, args.array.shard);
     let bar = progress(left.len(), args.json);
     for job in left {
@@ -52,17 +53,13 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
         }
         bar.inc(1);
         if let Some(results) = &mut results {
-            results.record(job, &report.result()).map_err(wrong)?;
+            let failed = matches!(report.verdict, Verdict::Fail(_));
+            results.record(job, &report.result(), failed).map_err(wrong)?;
         }
         reports.insert(job, report);
     }
     bar.finish_and_clear();
-    // The file is locked while it is open, on some systems against its own process, too.
-    drop(results);
-    if let (Some(path), 1..) = (&args.array.results, before) {
-        for (job, report) in earlier(path)? {
-            reports.entry(job).or_insert(report);
-        }
+    if before > 0 {
         output::note(format_args!("{before} of these results are those of an earlier run"));
     }
     report::summary(&reports.into_values().collect::<Vec<_>>(), args.json, output)
@@ -74,16 +71,6 @@ fn job_array(scripts: &[PathBuf], args: &TestArgs) -> JobArray {
     let device = digest(&format!("{:?}", args.device));
     let settings = json!({ "scripts": file::digest(named, MAX_BYTES), "device": device });
     JobArray { name: "test".to_owned(), settings, jobs: scripts.len() as u64 }
-}
-
-/// The reports that a file of results has.
-fn earlier(path: &Path) -> Result<Vec<(u64, Report)>, Failure> {
-    let merged = file::results(path)?;
-    let report = |(job, result): (u64, &serde_json::Value)| match Report::of_result(result) {
-        Some(report) => Ok((job, report)),
-        None => Err(Failure::file(path, format_args!("the result of job {job} is not that of a script"))),
-    };
-    merged.results().map(report).collect()
 }
 
 /// The verdict on one script, whatever goes wrong.

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser};
 use serde_json::json;
-use spelter_jobs::{JobArray, Shard};
+use spelter_jobs::{JobArgs, JobArray};
 use spelter_tests::engine::{Engine, engines};
 use spelter_tests::fuzz::{Bench, Generated, Options, Tape, generate};
 
@@ -13,22 +14,18 @@ use spelter_tests::fuzz::{Bench, Generated, Options, Tape, generate};
 #[derive(Clone, Debug, Parser)]
 #[command(name = "fuzz")]
 pub(crate) struct Args {
-    /// Ends after this many seconds.
-    #[arg(long, default_value_t = 60)]
-    pub(crate) seconds: u64,
+    /// Ends after this many seconds: by default after 60, and with --results when all is done.
+    #[arg(long)]
+    seconds: Option<u64>,
     /// Ends after this many programs of this shard, if that is earlier; with --results, of all shards together.
     #[arg(long)]
     pub(crate) programs: Option<u64>,
-    /// Writes the result of each block of programs as a line of JSON to this file. If it exists, only the blocks that
-    /// it lacks are run (docs/scale.md).
-    #[arg(long, value_name = "FILE", requires = "programs")]
-    pub(crate) results: Option<PathBuf>,
+    /// Parts of the programs, and a file of results, which needs --programs: a job is a block of them then.
+    #[command(flatten)]
+    pub(crate) array: JobArgs,
     /// Selects the programs: another seed gives other ones.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Runs only part I of N equal parts of the programs: programs I - 1, I - 1 + N, I - 1 + 2N, …
-    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = shard)]
-    pub(crate) shard: (u64, u64),
     /// Processes; by default as many as the machine has threads.
     #[arg(long)]
     pub(crate) threads: Option<u64>,
@@ -69,6 +66,9 @@ pub(crate) struct Args {
     pub(crate) blocks: bool,
 }
 
+/// The time that it takes by default.
+const SECONDS: u64 = 60;
+
 /// Programs of a block.
 pub(crate) const BLOCK: u64 = 64;
 
@@ -80,11 +80,17 @@ pub(crate) enum Mode {
     Files,
 }
 
-fn shard(text: &str) -> Result<(u64, u64), String> {
-    Ok(text.parse::<Shard>()?.numbers())
-}
-
 impl Args {
+    /// The arguments of the process. Ends it if they are wrong.
+    pub(crate) fn of_process() -> Self {
+        let args = Self::parse();
+        if args.array.results.is_some() && args.programs.is_none() {
+            let problem = "--results needs --programs: a job array has a number of jobs";
+            Self::command().error(ErrorKind::MissingRequiredArgument, problem).exit();
+        }
+        args
+    }
+
     pub(crate) fn mode(&self) -> Mode {
         match (self.child, &self.check) {
             (Some(job), _) => Mode::Child { job },
@@ -107,25 +113,22 @@ impl Args {
         bench
     }
 
-    pub(crate) fn duration(&self) -> Duration {
-        Duration::from_secs(self.seconds)
+    /// When it ends, if it is not done earlier. A job array is done when all of its jobs are.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        let default = if self.blocks || self.array.results.is_some() { None } else { Some(SECONDS) };
+        self.seconds.or(default).map(Duration::from_secs)
     }
 
     pub(crate) fn threads(&self) -> u64 {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64)).max(1)
     }
 
-    /// The blocks as jobs, for a file of results.
-    pub(crate) fn job_array(&self) -> Option<(JobArray, PathBuf)> {
-        let (path, programs) = (self.results.clone()?, self.programs?);
+    /// The blocks as jobs.
+    pub(crate) fn job_array(&self) -> JobArray {
+        let programs = self.programs.unwrap_or(0);
         let settings = json!({ "programs": programs, "seed": self.seed, "race": self.race, "engine": self.engine,
             "no_atomics": self.no_atomics, "strict_returns": self.strict_returns });
-        Some((JobArray { name: "fuzz".to_owned(), settings, jobs: programs.div_ceil(BLOCK) }, path))
-    }
-
-    /// The part of the blocks.
-    pub(crate) fn part(&self) -> Shard {
-        format!("{}/{}", self.shard.0 + 1, self.shard.1).parse().unwrap_or_default()
+        JobArray { name: "fuzz".to_owned(), settings, jobs: programs.div_ceil(BLOCK) }
     }
 
     /// The programs of a block from `first` on.
@@ -152,6 +155,6 @@ impl Args {
 
     /// The file in which a child records the number of its current program.
     pub(crate) fn note(&self, job: u64) -> PathBuf {
-        self.out.join(format!(".at-{}-{job}", self.shard.0))
+        self.out.join(format!(".at-{}-{job}", self.array.shard.numbers().0))
     }
 }

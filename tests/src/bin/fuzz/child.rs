@@ -48,11 +48,11 @@ struct Child<'a> {
 impl Child<'_> {
     fn work(&mut self, job: u64) {
         let (start, mut reported) = (Instant::now(), Instant::now());
-        let (index, count) = self.args.shard;
-        let threads = self.args.threads();
+        let (index, count) = self.args.array.shard.numbers();
+        let (threads, limit) = (self.args.threads(), self.args.limit());
         let mine = (0..self.args.programs.unwrap_or(u64::MAX)).filter(|at| at % threads == job);
         for number in mine.map(|at| at * count + index).skip_while(|&number| number < self.args.first) {
-            if start.elapsed() > self.args.duration() {
+            if limit.is_some_and(|limit| start.elapsed() > limit) {
                 break;
             }
             self.program(number);
@@ -82,7 +82,7 @@ impl Child<'_> {
         let options = self.args.options();
         let (generated, tape) = self.args.program(number, options);
         self.coverage.add(&generated.features);
-        if number % MARKED == self.args.shard.0 {
+        if number % MARKED == self.args.array.shard.numbers().0 % MARKED {
             let (marked, _) = self.args.program(number, Options { marks: true, ..options });
             if let Ok(reached) = self.bench.reached(&marked.program) {
                 self.coverage.add_reached(&marked.features, &reached);

@@ -39,7 +39,7 @@ pub(crate) fn death(status: ExitStatus) -> Option<String> {
 
 /// How the process that runs this program dies, if it does.
 fn dies(args: &Args, program: &Program, job: u64) -> Option<String> {
-    let path = args.out.join(format!(".try-{}-{job}", args.shard.0));
+    let path = args.out.join(format!(".try-{}-{job}", args.array.shard.numbers().0));
     std::fs::write(&path, text::write(program, "")).ok()?;
     let mut command = Command::new(std::env::current_exe().ok()?);
     command.arg("--check").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());

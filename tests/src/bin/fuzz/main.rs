@@ -14,13 +14,12 @@ mod report;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use spelter_tests::fuzz::{quiet_panics, stages, text};
 
 use args::{Args, Mode};
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::of_process();
     match args.mode() {
         Mode::Parent => parent::run(&args),
         Mode::Child { job } => child::run(&args, job),

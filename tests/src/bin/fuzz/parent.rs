@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spelter_jobs::Results;
+use spelter_jobs::{Results, earlier};
 
 use crate::args::{Args, BLOCK};
 use crate::crash;
@@ -14,6 +14,9 @@ use crate::report::Report;
 
 /// A child without output for this long hangs.
 const SILENCE: Duration = Duration::from_secs(180);
+
+/// The exit status if the file of results lacks blocks: that of a failure after which one tries again (sysexits.h).
+const LEFT: u8 = 75;
 
 /// Limit of restarts of a child.
 const LIVES: u32 = 20;
@@ -46,8 +49,7 @@ struct Blocks {
 impl Blocks {
     /// The blocks of this shard, if there is a file of results.
     fn of(args: &Args) -> Result<Option<Self>, spelter_jobs::Error> {
-        let Some((array, path)) = args.job_array() else { return Ok(None) };
-        let results = Results::open(&path, &array, args.part())?;
+        let Some(results) = args.array.open(&args.job_array())? else { return Ok(None) };
         let left = results.left().into_iter();
         Ok(Some(Self { results, left }))
     }
@@ -69,21 +71,35 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     let start = Instant::now();
     let mut jobs = Vec::new();
     for job in 0..args.threads() {
-        let process = spawn(args, job, 0, args.seconds, &sender);
+        let process = spawn(args, job, 0, args.limit(), &sender);
         jobs.push(Job { process, heard: start, lives: LIVES, block: None });
     }
     let mut report = Report::new(args, jobs.len());
+    let earlier = earlier(blocks.as_ref().map(|blocks| &blocks.results), |result| report.earlier(result));
+    match earlier.map(|blocks| blocks.len()) {
+        Ok(0) => {}
+        Ok(count) => eprintln!("note: {count} blocks are those of an earlier run"),
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    }
     let mut parent = Parent { args, sender, start, jobs, blocks, failed: None };
     (0..parent.jobs.len()).for_each(|job| parent.next_block(job));
     parent.listen(&receiver, &mut report);
     for job in 0..args.threads() {
         let _ = std::fs::remove_file(args.note(job));
-        let _ = std::fs::remove_file(args.out.join(format!(".try-{}-{job}", args.shard.0)));
+        let _ = std::fs::remove_file(args.out.join(format!(".try-{}-{job}", args.array.shard.numbers().0)));
     }
     report.print();
     if let Some(error) = parent.failed {
         eprintln!("error: {error}");
         return ExitCode::from(2);
+    }
+    let left = parent.blocks.map_or(0, |blocks| blocks.results.left().len());
+    if left > 0 {
+        eprintln!("error: {left} blocks are left: the same command continues with them");
+        return ExitCode::from(LEFT);
     }
     if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -121,7 +137,7 @@ impl Parent<'_> {
     /// Gives a child its next block. Without one, or when time is over, the end of its input ends it.
     fn next_block(&mut self, job: usize) {
         let Some(blocks) = &mut self.blocks else { return };
-        let is_over = self.failed.is_some() || self.start.elapsed() > self.args.duration();
+        let is_over = self.failed.is_some() || self.args.limit().is_some_and(|limit| self.start.elapsed() > limit);
         let number = if is_over { None } else { blocks.left.next() };
         let job = &mut self.jobs[job];
         job.block = number.map(|number| Block { number, findings: Vec::new() });
@@ -143,9 +159,9 @@ impl Parent<'_> {
         }
         let programs = self.args.block(block.number, block.number * BLOCK);
         let result = json!({ "programs": programs.end - programs.start, "findings": block.findings });
-        let number_of_block = block.number;
+        let (number_of_block, failed) = (block.number, !block.findings.is_empty());
         if let Some(blocks) = &mut self.blocks
-            && let Err(error) = blocks.results.record(number_of_block, &result)
+            && let Err(error) = blocks.results.record(number_of_block, &result, failed)
         {
             self.failed = Some(error);
         }
@@ -175,8 +191,8 @@ impl Parent<'_> {
             block.findings.push(json!({ "program": at, "what": what }));
         }
         job.lives -= 1;
-        let left = self.args.seconds.saturating_sub(self.start.elapsed().as_secs());
-        if job.lives > 0 && left > 0 {
+        let left = self.args.limit().map(|limit| limit.saturating_sub(self.start.elapsed()));
+        if job.lives > 0 && left.is_none_or(|left| left >= Duration::from_secs(1)) {
             job.heard = Instant::now();
             job.process = spawn(self.args, number, at + 1, left, &self.sender);
             if let Some(block) = job.block.as_ref().map(|block| block.number) {
@@ -195,12 +211,14 @@ impl Job {
     }
 }
 
-fn spawn(args: &Args, job: u64, first: u64, seconds: u64, sender: &Sender<Event>) -> Option<Child> {
+fn spawn(args: &Args, job: u64, first: u64, limit: Option<Duration>, sender: &Sender<Event>) -> Option<Child> {
     let mut command = Command::new(std::env::current_exe().ok()?);
     let number = |command: &mut Command, name: &str, value: u64| _ = command.arg(name).arg(value.to_string());
     number(&mut command, "--child", job);
     number(&mut command, "--first", first);
-    number(&mut command, "--seconds", seconds);
+    if let Some(limit) = limit {
+        number(&mut command, "--seconds", limit.as_secs());
+    }
     number(&mut command, "--seed", args.seed);
     number(&mut command, "--threads", args.threads());
     if let Some(programs) = args.programs {
@@ -216,8 +234,8 @@ fn spawn(args: &Args, job: u64, first: u64, seconds: u64, sender: &Sender<Event>
             command.arg(name);
         }
     }
-    command.arg("--shard").arg(format!("{}/{}", args.shard.0 + 1, args.shard.1)).arg("--out").arg(&args.out);
-    if args.results.is_some() {
+    command.arg("--shard").arg(args.array.shard.to_string()).arg("--out").arg(&args.out);
+    if args.array.results.is_some() {
         command.arg("--blocks").stdin(Stdio::piped());
     }
     let mut process = command.stdout(Stdio::piped()).spawn().ok()?;

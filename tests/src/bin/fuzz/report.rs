@@ -16,16 +16,18 @@ pub(crate) struct Report<'a> {
     counted: Vec<[Coverage; 2]>,
     findings: u64,
     again: u64,
+    /// Programs of an earlier run.
+    earlier: u64,
 }
 
 impl<'a> Report<'a> {
     pub(crate) fn new(args: &'a Args, jobs: usize) -> Self {
-        let bar = ProgressBar::new(args.seconds);
+        let bar = args.limit().map_or_else(ProgressBar::no_length, |limit| ProgressBar::new(limit.as_secs()));
         if let Ok(style) = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {msg}") {
             bar.set_style(style);
         }
         let counted = (0..jobs).map(|_| [Coverage::default(), Coverage::default()]).collect();
-        Self { args, start: Instant::now(), bar, counted, findings: 0, again: 0 }
+        Self { args, start: Instant::now(), bar, counted, findings: 0, again: 0, earlier: 0 }
     }
 
     pub(crate) fn is_clean(&self) -> bool {
@@ -45,8 +47,24 @@ impl<'a> Report<'a> {
         }
         let programs = self.coverage().programs;
         let rate = programs as f64 / self.start.elapsed().as_secs_f64();
-        self.bar.set_position(self.start.elapsed().as_secs().min(self.args.seconds));
+        let elapsed = self.start.elapsed();
+        self.bar.set_position(self.args.limit().map_or(elapsed, |limit| elapsed.min(limit)).as_secs());
         self.bar.set_message(format!("{programs} programs, {rate:.0}/s, {} findings", self.findings));
+    }
+
+    /// Adds a block that an earlier run did: its findings are in files. `None` if it is not a result of a block.
+    pub(crate) fn earlier(&mut self, result: &Value) -> Option<()> {
+        self.earlier += result["programs"].as_u64()?;
+        for finding in result["findings"].as_array()? {
+            let (what, number) = (finding["what"].as_str()?, finding["program"].as_u64()?);
+            self.findings += 1;
+            if self.args.json {
+                println!("{}", json!({ "finding": what, "program": number, "earlier": true }));
+            } else {
+                self.bar.suspend(|| println!("{what}\n  program {number}, of an earlier run"));
+            }
+        }
+        Some(())
     }
 
     /// Called when a child has ended: its counts are kept.
@@ -94,9 +112,9 @@ impl<'a> Report<'a> {
             println!(
                 "{}",
                 json!({
-                    "programs": coverage.programs, "seconds": seconds, "rate": rate, "findings": self.findings,
+                    "programs": coverage.programs + self.earlier, "seconds": seconds, "rate": rate, "findings": self.findings,
                     "more_of_the_same": self.again, "seed": self.args.seed,
-                    "shard": format!("{}/{}", self.args.shard.0 + 1, self.args.shard.1), "features": features,
+                    "shard": self.args.array.shard.to_string(), "features": features,
                 })
             );
             return;
@@ -109,7 +127,9 @@ impl<'a> Report<'a> {
         }
         println!(
             "{} programs in {seconds:.0} s, {rate:.0} per second: {} findings, {} more of the same",
-            coverage.programs, self.findings, self.again
+            coverage.programs + self.earlier,
+            self.findings,
+            self.again
         );
     }
 }

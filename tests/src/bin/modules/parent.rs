@@ -1,6 +1,6 @@
 //! The parent: gives files to children, replaces those that end or hang with one, collects their output.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spelter_jobs::{JobArray, Merged, digest, jobs_left};
+use spelter_jobs::{JobArray, digest, digest_files, earlier, jobs_left};
 use spelter_tests::children;
 
 use crate::Args;
@@ -30,10 +30,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let files = args.files();
     let array = job_array(args, &files);
     let mut results = args.array.open(&array).map_err(|error| error.to_string())?;
-    let before = results.as_ref().map_or(0, |results| results.done());
     let mut left = VecDeque::from(jobs_left(results.as_ref(), &array, args.array.shard));
-    let new: BTreeSet<u64> = left.iter().copied().collect();
     let mut summary = Summary::new(args.json);
+    let of_file = |result: &Value| {
+        result["entries"].as_array()?.iter().for_each(|line| summary.line(line));
+        Some(())
+    };
+    match earlier(results.as_ref(), of_file).map_err(|error| error.to_string())?.len() {
+        0 => {}
+        before => eprintln!("note: {before} files are those of an earlier run"),
+    }
     let (sender, receiver) = channel();
     let count = args.jobs.clamp(1, left.len().max(1));
     let mut workers: Vec<Worker> = (0..count).map(|number| Worker::new(args, number, &sender)).collect();
@@ -49,7 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
                     continue;
                 }
                 if let (Some(results), Some(file)) = (&mut results, worker.file) {
-                    results.record(file, &result(&worker.lines)).map_err(|error| error.to_string())?;
+                    results
+                        .record(file, &result(&worker.lines), failed(&worker.lines))
+                        .map_err(|error| error.to_string())?;
                 }
                 worker.next(&mut left);
             }
@@ -63,7 +71,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
                 summary.line(&line);
                 worker.lines.push(line);
                 if let Some(results) = &mut results {
-                    results.record(file, &result(&worker.lines)).map_err(|error| error.to_string())?;
+                    results
+                        .record(file, &result(&worker.lines), failed(&worker.lines))
+                        .map_err(|error| error.to_string())?;
                 }
                 *worker = Worker::new(args, number, &sender);
                 worker.next(&mut left);
@@ -77,16 +87,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
             }
         }
     }
-    // The file is locked while it is open, on some systems against its own process, too.
-    drop(results);
-    if let (Some(path), 1..) = (&args.array.results, before) {
-        eprintln!("note: {before} files are those of an earlier run");
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let all = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
-        let all = all.map_err(|error| error.to_string())?;
-        let earlier = all.results().filter(|(file, _)| !new.contains(file));
-        earlier.filter_map(|(_, result)| result["entries"].as_array()).flatten().for_each(|line| summary.line(line));
-    }
     summary.print();
     match left.len() {
         0 if summary.is_clean() => Ok(ExitCode::SUCCESS),
@@ -95,13 +95,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     }
 }
 
-/// The files as a job array: equal for the same files and options.
+/// The files as a job array: equal for the same contents and options.
 fn job_array(args: &Args, files: &[PathBuf]) -> JobArray {
     let Args { seeds, groups, spec, families, engine, .. } = args;
-    let names: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
-    let families = families.as_ref().map(|families| families.path.display().to_string());
-    let options = digest(&format!("{:?}", (seeds, groups, spec, families, engine)));
-    let settings = json!({ "files": digest(&names.join("\n")), "options": options });
+    let table = families.iter().map(|families| &families.path);
+    let named = files.iter().chain(table).map(|path| (path.display().to_string(), path.as_path()));
+    let contents = digest_files(named, |path| std::fs::read(path));
+    let options = digest(&format!("{:?}", (seeds, groups, spec, families.is_some(), engine)));
+    let settings = json!({ "files": contents, "options": options });
     JobArray { name: "modules".to_owned(), settings, jobs: files.len() as u64 }
 }
 
@@ -110,6 +111,11 @@ fn result(lines: &[Value]) -> Value {
     let mut entries = lines.to_vec();
     entries.iter_mut().filter_map(Value::as_object_mut).for_each(|line| drop(line.remove("compile_ms")));
     json!({ "entries": entries })
+}
+
+/// Whether one of the lines has a finding.
+fn failed(lines: &[Value]) -> bool {
+    lines.iter().any(|line| line["findings"].as_array().is_some_and(|findings| !findings.is_empty()))
 }
 
 impl Worker {

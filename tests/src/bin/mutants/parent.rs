@@ -9,7 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use spelter_jobs::{JobArray, jobs_left};
+use spelter_jobs::{JobArray, earlier, jobs_left};
 use spelter_tests::children;
 
 use crate::child::TIMEOUT_STATUS;
@@ -71,6 +71,8 @@ struct Totals<'a> {
     counts: Counts,
     /// By kind: the number of findings.
     findings: BTreeMap<String, u64>,
+    /// Mutants of an earlier run.
+    earlier: u64,
 }
 
 pub(crate) fn run(args: &Args) -> ExitCode {
@@ -96,7 +98,11 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         jobs.push(job);
     }
     let corpus = Corpus::new(args);
-    let mut totals = Totals { args, corpus, counts: Counts::default(), findings: BTreeMap::new() };
+    let mut totals = Totals { args, corpus, counts: Counts::default(), findings: BTreeMap::new(), earlier: 0 };
+    match earlier(results.as_ref(), Block::of_json) {
+        Ok(blocks) => blocks.into_iter().for_each(|(_, block)| totals.earlier(&block)),
+        Err(error) => return failed(&error),
+    }
     while jobs.iter().any(|job| job.process.is_some()) {
         let Ok((number, line)) = receiver.recv() else { break };
         let job: &mut Job = &mut jobs[number];
@@ -118,7 +124,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         if let Some(block) = job.line(&line) {
             totals.counts.add(block.counts);
             if let Some(results) = &mut results
-                && let Err(error) = results.record(block.number, &block.json())
+                && let Err(error) = results.record(block.number, &block.json(), !block.findings.is_empty())
             {
                 return failed(&error);
             }
@@ -138,6 +144,13 @@ impl Block {
     fn json(&self) -> Value {
         let Counts { done, ran, interpreted } = self.counts;
         json!({ "mutants": done, "ran": ran, "interpreted": interpreted, "findings": self.findings })
+    }
+
+    /// What [`Block::json`] has written; its number is not needed any more.
+    fn of_json(value: &Value) -> Option<Self> {
+        let count = |name: &str| value[name].as_u64();
+        let counts = Counts { done: count("mutants")?, ran: count("ran")?, interpreted: count("interpreted")? };
+        Some(Self { number: 0, counts, findings: value["findings"].as_array()?.clone() })
     }
 }
 
@@ -194,6 +207,15 @@ impl Totals<'_> {
         }
     }
 
+    /// A block that an earlier run did.
+    fn earlier(&mut self, block: &Block) {
+        self.counts.add(block.counts);
+        self.earlier += block.counts.done;
+        for finding in &block.findings {
+            self.finding(finding["mutant"].as_u64().unwrap_or(0), finding["what"].as_str().unwrap_or_default());
+        }
+    }
+
     /// Counts a finding; writes the first ones of a kind to files.
     fn finding(&mut self, number: u64, what: &str) {
         let place = what.lines().next().unwrap_or_default().to_owned();
@@ -216,7 +238,7 @@ impl Totals<'_> {
 
     fn print(&self, seconds: f64) -> ExitCode {
         let (Counts { done, ran, interpreted }, findings) = (self.counts, &self.findings);
-        let rate = done as f64 / seconds;
+        let rate = (done - self.earlier) as f64 / seconds;
         if self.args.json {
             println!(
                 "{}",

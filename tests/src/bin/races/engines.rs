@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
-use spelter_jobs::{JobArray, jobs_left};
-use spelter_tests::checked::{Counts, Engines};
+use spelter_jobs::{JobArray, earlier, jobs_left};
+use spelter_tests::checked::{Counts, Defect, Engines};
 use spelter_tests::fuzz::quiet_panics;
 
 use super::{Args, BLOCK, failed, style};
@@ -26,11 +26,15 @@ pub(super) fn run(args: &Args) -> ExitCode {
     let progress = ProgressBar::new(jobs.len() as u64 * BLOCK).with_style(style());
     let mut engines = Engines::new();
     let mut all = Counts::default();
+    match earlier(results.as_ref(), of_object) {
+        Ok(blocks) => blocks.into_iter().for_each(|(_, counts)| all.join(counts)),
+        Err(error) => return failed(&error),
+    }
     for job in jobs {
         let number = |program: u64| args.from.saturating_add(program.min(args.programs));
         let counts = engines.compare(number(job * BLOCK)..number((job + 1) * BLOCK));
         if let Some(results) = &mut results
-            && let Err(error) = results.record(job, &object(&counts))
+            && let Err(error) = results.record(job, &object(&counts), counts.defects() > 0)
         {
             return failed(&error);
         }
@@ -47,12 +51,22 @@ pub(super) fn run(args: &Args) -> ExitCode {
 fn object(counts: &Counts) -> Value {
     let numbers = counts.numbers().into_iter().map(|(name, number)| (name.to_owned(), json!(number)));
     let mut object: Map<String, Value> = numbers.collect();
-    let defects = counts.list.iter().map(|defect| {
-        let engine = defect.engine.map(|engine| engine.name());
-        json!({ "program": defect.program, "engine": engine, "problem": defect.problem })
-    });
+    let defects = counts
+        .list
+        .iter()
+        .map(|defect| json!({ "program": defect.program, "engine": defect.engine, "problem": defect.problem }));
     object.insert("defects".to_owned(), defects.collect());
     Value::Object(object)
+}
+
+/// What [`object`] has written.
+fn of_object(value: &Value) -> Option<Counts> {
+    let defect = |defect: &Value| {
+        let engine = defect["engine"].as_str().map(str::to_owned);
+        Some(Defect { program: defect["program"].as_u64()?, engine, problem: defect["problem"].as_str()?.to_owned() })
+    };
+    let list = value["defects"].as_array()?.iter().map(defect).collect::<Option<_>>()?;
+    Counts::of_numbers(|name| value[name].as_u64(), list)
 }
 
 fn print(args: &Args, counts: &Counts) {
@@ -74,7 +88,7 @@ fn print(args: &Args, counts: &Counts) {
         println!("{} executions that are not the program's", counts.wrong);
     }
     for defect in counts.list.iter().filter(|_| !args.json) {
-        let engine = defect.engine.map_or("all engines", |engine| engine.name());
+        let engine = defect.engine.as_deref().unwrap_or("all engines");
         println!("program {}, {engine}: {}", defect.program, defect.problem);
     }
     let mut shown: Vec<u64> = counts.list.iter().map(|defect| defect.program).collect();

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use spelter_jobs::{JobArgs, JobArray, jobs_left};
+use spelter_jobs::{JobArgs, JobArray, earlier, jobs_left};
 use spelter_tests::checked::{Detection, Program, Schedule};
 
 /// Compares the detector of data races with the axioms of the memory model, on random programs.
@@ -78,7 +78,10 @@ fn main() -> ExitCode {
         Ok(results) => results,
         Err(error) => return failed(&error),
     };
-    let mut sum = Sum::default();
+    let mut sum = match earlier(results.as_ref(), Sum::of_json) {
+        Ok(blocks) => blocks.into_iter().fold(Sum::default(), |sum, (_, block)| sum.join(block)),
+        Err(error) => return failed(&error),
+    };
     let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
     progress.set_length(jobs.len() as u64 * BLOCK);
     for job in jobs {
@@ -91,11 +94,11 @@ fn main() -> ExitCode {
             }
         }
         if let Some(results) = &mut results
-            && let Err(error) = results.record(job, &block.json())
+            && let Err(error) = results.record(job, &block.json(), block.missed > 0)
         {
             return failed(&error);
         }
-        sum.join(block);
+        sum = sum.join(block);
         progress.set_message(format!("{} missed", sum.missed));
         progress.inc(BLOCK);
     }
@@ -115,8 +118,8 @@ fn failed(error: &spelter_jobs::Error) -> ExitCode {
 }
 
 impl Sum {
-    /// Adds the numbers of a later block.
-    fn join(&mut self, block: Self) {
+    /// With the numbers of another block.
+    fn join(mut self, block: Self) -> Self {
         self.executions += block.executions;
         self.race_free += block.race_free;
         self.alarms += block.alarms;
@@ -126,7 +129,25 @@ impl Sum {
         self.candidates += block.candidates;
         self.refuted += block.refuted;
         self.shown = block.shown;
-        self.first_missed = self.first_missed.or(block.first_missed);
+        self.first_missed = self.first_missed.into_iter().chain(block.first_missed).min();
+        self
+    }
+
+    /// What [`Sum::json`] has written.
+    fn of_json(value: &Value) -> Option<Self> {
+        let count = |name: &str| value[name].as_u64();
+        Some(Self {
+            executions: count("executions")?,
+            race_free: count("race_free")?,
+            alarms: count("false_alarms")?,
+            races: count("races")?,
+            missed: count("missed")?,
+            hidden: count("hidden")?,
+            candidates: count("candidates")?,
+            refuted: count("refuted")?,
+            shown: 0,
+            first_missed: count("first_missed_seed"),
+        })
     }
 
     fn json(&self) -> Value {

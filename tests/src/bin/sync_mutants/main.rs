@@ -19,14 +19,14 @@ use std::time::Duration;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_jobs::{JobArgs, JobArray, jobs_left};
+use spelter_jobs::{JobArgs, JobArray, digest_files, earlier, jobs_left};
 use spelter_tests::checked::sync::{Bench, Subject, mutants};
 use spelter_tests::corpus;
 use spelter_tests::fuzz::quiet_panics;
 use spelter_tests::modules::families::Families;
 use spelter_tests::modules::memory::Arena;
 
-use totals::Totals;
+use totals::{Totals, is_defect};
 
 /// Checks kernels with one part of their synchronization removed.
 #[derive(Debug, Parser)]
@@ -88,6 +88,9 @@ fn main() -> ExitCode {
     let progress =
         ProgressBar::new(jobs.len() as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut totals = Totals::new(args.json);
+    if let Err(error) = earlier(results.as_ref(), |result| totals.earlier(result)) {
+        return failed(&error);
+    }
     for job in jobs {
         let path = &files[job as usize];
         progress.set_message(path.display().to_string());
@@ -98,7 +101,7 @@ fn main() -> ExitCode {
         }
         let objects = totals.take_objects();
         if let Some(results) = &mut results
-            && let Err(error) = results.record(job, &json!({ "objects": objects }))
+            && let Err(error) = results.record(job, &json!({ "objects": objects }), objects.iter().any(is_defect))
         {
             return failed(&error);
         }
@@ -113,11 +116,16 @@ fn failed(error: &spelter_jobs::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The files as jobs.
+/// The files as jobs: equal for the same contents and options.
 fn job_array(args: &Args, files: &[PathBuf]) -> JobArray {
-    let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy()).collect();
+    let table = args.families.iter().map(|families| &families.path);
+    let named = files.iter().chain(table).map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (name, path.as_path())
+    });
+    let contents = digest_files(named, |path| std::fs::read(path));
     let settings = json!({ "seeds": args.seeds, "axioms": args.axioms, "silent": args.silent, "groups": args.groups,
-        "originals": args.originals, "files": names });
+        "originals": args.originals, "families": args.families.is_some(), "seconds": args.seconds, "files": contents });
     JobArray { name: "sync_mutants".to_owned(), settings, jobs: files.len() as u64 }
 }
 

@@ -51,8 +51,8 @@ pub struct Counts {
 pub struct Defect {
     /// The number of the program.
     pub program: u64,
-    /// The engine.
-    pub engine: Option<Backend>,
+    /// The engine's name; none if it is of all.
+    pub engine: Option<String>,
     /// What is wrong.
     pub problem: String,
 }
@@ -75,6 +75,15 @@ impl Counts {
     /// The names and values of the counts.
     pub fn numbers(&self) -> [(&'static str, u64); 17] {
         self.clone().numbers_mut().map(|(name, number)| (name, *number))
+    }
+
+    /// Counts from their names and values, with the first defects; `None` if one has no value.
+    pub fn of_numbers(number: impl Fn(&str) -> Option<u64>, list: Vec<Defect>) -> Option<Self> {
+        let mut counts = Self { list, ..Self::default() };
+        for (name, value) in counts.numbers_mut() {
+            *value = number(name)?;
+        }
+        Some(counts)
     }
 
     fn numbers_mut(&mut self) -> [(&'static str, &mut u64); 17] {
@@ -101,7 +110,7 @@ impl Counts {
 
     pub(super) fn defect(&mut self, program: u64, engine: Option<Backend>, problem: String) {
         if self.list.len() < MAX_DEFECTS {
-            self.list.push(Defect { program, engine, problem });
+            self.list.push(Defect { program, engine: engine.map(|engine| engine.name().to_owned()), problem });
         }
     }
 }
