@@ -321,9 +321,7 @@ impl<'a> Dispatch<'a> {
         self.check_program()?;
         self.sets.iter().try_for_each(|(group, set)| self.check_set(*group, set))?;
         self.bound.iter().try_for_each(|(slot, own)| self.check_known(*slot, own))?;
-        if let Counts::Direct(groups) = counts {
-            spelter_driver::CommandBuffer::check_groups(groups)?;
-        }
+        counts.check(self.context)?;
         if let Some(recording) = self.recording.take() {
             let recorded = recording.dispatch(self, counts);
             self.recording = Some(recording);

@@ -223,9 +223,11 @@ impl Error {
 
     /// As [`Error::within`], for one error.
     fn one_within(self, place: impl FnOnce() -> String) -> Self {
+        // The place of a dispatch says that it is one.
+        let own = |text: &str| text.strip_prefix("dispatch: ").unwrap_or(text).to_owned();
         match self {
-            Self::Range(text) => Self::Range(format!("{}: {text}", place())),
-            Self::Resource(text) => Self::Resource(format!("{}: {text}", place())),
+            Self::Range(text) => Self::Range(format!("{}: {}", place(), own(&text))),
+            Self::Resource(text) => Self::Resource(format!("{}: {}", place(), own(&text))),
             Self::Push(text) => Self::Push(format!("{}: {text}", place())),
             error => error.in_slot_at(place),
         }
