@@ -382,9 +382,11 @@ fn sizes_beyond_every_device_are_reported_with_their_numbers() {
         }";
     let context = Context::builder().workers(1).build().unwrap();
     let error = context.program_wgsl(text).unwrap_err().to_string();
-    let private = "out of memory: the program \"main\": private memory, 524288 bytes for each of the 1024 invocations of a \
-                   workgroup: 536870912 bytes above the limit 268435456";
-    assert_eq!(error, private);
+    let private = "the program \"main\": private memory, 524288 bytes for each of the 1024 invocations of a workgroup: \
+                   536870912 bytes above the limit 268435456";
+    assert_eq!(error, format!("out of memory: {private}"));
+    let error = context.program(text).label("hoard").build().unwrap_err().to_string();
+    assert_eq!(error, format!("out of memory: program `hoard`: {private}"));
 }
 
 /// Null descriptors of an array, in slots, in a dispatch and in a set: reads give 0, writes and atomics do nothing.
