@@ -256,6 +256,12 @@ fn a_lost_context_says_so_and_others_go_on() {
     assert!(why.starts_with(&format!("{limit}: {place}")), "{why}");
     assert!(why.ends_with(" did not end in invocation (0, 0, 0)"), "{why}");
     assert!(matches!(lost.read::<u32>(&to), Err(Error::DeviceLost(_))));
+    // The labels of a dispatch and of its program are in the reason.
+    let labelled = Context::builder().workers(1).time_limit(Duration::from_millis(100)).build().unwrap();
+    let (waits, flag) = (labelled.program(text).label("waits").build().unwrap(), labelled.buffer_zeroed(8).unwrap());
+    labelled.dispatch(&waits).label("second pass").bind(0, 0, &flag).groups([1, 1, 1]).unwrap();
+    let Err(Error::DeviceLost(why)) = labelled.finish() else { panic!("not lost") };
+    assert!(why.starts_with("kernel `second pass: waits` ran longer than the time limit of 100ms"), "{why}");
     // Commands that are recorded now never run, so reads must fail.
     let late = lost.buffer_zeroed(8).unwrap();
     lost.dispatch(&program).bind(0, 0, &late).groups([1, 1, 1]).unwrap();
