@@ -74,6 +74,26 @@ fn slices_get_the_values_of_finished_commands() {
     assert_eq!(texels, [0x0403_0201; 6]);
 }
 
+/// Levels are converted in pieces, whose ends lie within rows: of values that are rows, parts of one or parts of several.
+#[test]
+fn lists_have_the_texels_of_levels_that_are_larger_than_a_piece() {
+    let context = Context::new().unwrap();
+    for (size, layers) in [([301, 70, 1], 2), ([33, 21, 9], 1)] {
+        let image = context.image(vk::Format::R32_UINT, size).levels(2).layers(layers).build().unwrap();
+        for (level, layer) in [(0, layers - 1), (1, 0)] {
+            let count: u32 = image.level_size(level).into_iter().product();
+            let texels: Vec<u32> = (0..count).map(|at| at.wrapping_mul(0x9e37_79b9)).collect();
+            context.write_image(&image, level, layer, &texels).unwrap();
+            assert_eq!(context.read_image::<u32>(&image, level, layer).unwrap(), texels, "{size:?}, level {level}");
+            let bytes: Vec<u8> = texels.iter().flat_map(|texel| texel.to_le_bytes()).collect();
+            assert_eq!(context.read_image::<u8>(&image, level, layer).unwrap(), bytes, "{size:?}, level {level}");
+        }
+        // 301 * 70 and 33 * 21 * 9 texels.
+        let sevens = context.read_image::<[u32; 7]>(&image, 0, layers - 1).unwrap();
+        assert_eq!(sevens.concat(), context.read_image::<u32>(&image, 0, layers - 1).unwrap(), "{size:?}");
+    }
+}
+
 #[test]
 fn reads_that_were_started_have_the_values_of_then() {
     let context = Context::builder().workers(1).build().unwrap();

@@ -66,7 +66,9 @@ impl Context {
     pub fn read_range<T: AnyBitPattern>(&self, buffer: &Buffer, range: Range<u64>) -> Result<Vec<T>, Error> {
         self.check_range("read", buffer, &range)?;
         whole::<T>(buffer, &range)?;
-        self.inner().read(buffer.resource(), &range, |storage| values_of(storage, range.clone()))
+        self.inner().read(buffer.resource(), &range, |storage| {
+            values_of(range.end - range.start, |at, piece| storage.read(range.start + at, piece))
+        })
     }
 
     /// Reads values from byte `offset` of a buffer on into a slice, in one copy, after all commands that write the

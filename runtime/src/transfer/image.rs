@@ -7,7 +7,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use smallvec::SmallVec;
 use spelter_driver::{ClearColor, ImageInfo};
 
-use super::read::values;
+use super::read::values_of;
 use super::target::{Target, extent, layers, read_level};
 use super::texel_type::check_texel_type;
 use crate::barrier::Use;
@@ -84,7 +84,7 @@ impl Context {
                 let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
                 return Err(Error::range(problem, rule::WHOLE));
             }
-            let read = |object: &_| values(bytes, |raw| read_level(object, (level, layer), raw));
+            let read = |object: &_| values_of(bytes, |at, piece| read_level(object, (level, layer), at, piece));
             if let Some(values) = self.read_texels(image, (level, layer), bytes, read)? {
                 return Ok(values);
             }
@@ -123,7 +123,7 @@ impl Context {
                 let problem = format!("read: {given} bytes for the {wanted} of level {level} of {of}");
                 return Err(Error::range(problem, rule::SLICE));
             }
-            let read = |object: &_| read_level(object, (level, layer), bytemuck::cast_slice_mut(texels));
+            let read = |object: &_| read_level(object, (level, layer), 0, bytemuck::cast_slice_mut(texels));
             if self.read_texels(image, (level, layer), wanted, read)?.is_some() {
                 return Ok(());
             }

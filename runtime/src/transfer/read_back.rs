@@ -191,7 +191,7 @@ impl<T: AnyBitPattern> ReadBack<T> {
     fn values(&self) -> Result<Vec<T>, Error> {
         self.fence.count_read(self.bytes);
         match &self.staging {
-            Some(staging) => values_of(staging.storage(), 0..self.bytes),
+            Some(staging) => values_of(self.bytes, |at, piece| staging.storage().read(at, piece)),
             None => Ok(Vec::new()),
         }
     }
