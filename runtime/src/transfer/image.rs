@@ -7,7 +7,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use smallvec::SmallVec;
 use spelter_driver::{ClearColor, ImageInfo};
 
-use super::read::values_of;
+use super::read::{values_of, whole};
 use super::target::{Target, extent, layers, read_level};
 use super::texel_type::check_texel_type;
 use crate::barrier::Use;
@@ -78,12 +78,7 @@ impl Context {
         check_texel_type::<T>("read", image)?;
         loop {
             let (_, bytes) = self.check_level("read", image, level, layer)?;
-            let each = size_of::<T>() as u64;
-            if each == 0 || bytes % each != 0 {
-                let of = image.resource().described();
-                let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
-                return Err(Error::range(problem, rule::WHOLE));
-            }
+            whole::<T>(image.resource(), bytes)?;
             let read = |object: &_| values_of(bytes, |at, piece| read_level(object, (level, layer), at, piece));
             if let Some(values) = self.read_texels(image, (level, layer), bytes, read)? {
                 return Ok(values);

@@ -11,7 +11,7 @@ use spelter_driver::host_memory;
 
 use super::target::check_inside;
 use crate::context::ContextInner;
-use crate::error::Error;
+use crate::error::{Error, rule};
 use crate::ids::Access;
 use crate::memory::Storage;
 use crate::object::ResourceObject;
@@ -68,6 +68,16 @@ impl ContextInner {
             return Ok((object, reading));
         }
     }
+}
+
+/// Checks that bytes of a resource are a whole number of values.
+pub(super) fn whole<T>(resource: &Resource, bytes: u64) -> Result<(), Error> {
+    let each = size_of::<T>() as u64;
+    if each != 0 && bytes.is_multiple_of(each) {
+        return Ok(());
+    }
+    let of = resource.described();
+    Err(Error::range(format!("read: {bytes} bytes for elements of {each} bytes of {of}"), rule::WHOLE))
 }
 
 /// Bytes of a piece: a third of the first cache, so that reading and converting it leave memory alone.
