@@ -59,19 +59,30 @@ impl BoundResources {
     }
 }
 
-/// One resource for each descriptor of the program. An error if one is missing, too many or too small.
+/// One resource for each descriptor of the program. The error names all options and bindings that are wrong: missing,
+/// given twice, of another kind.
 pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<BoundResources, Failure> {
     let infos = program.bindings();
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut refused, mut wrong) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for (option, slot) in given(args) {
-        check(option, slot, program)?;
+        if let Err(failure) = check(option, slot, program) {
+            refused.insert((slot.group, slot.binding));
+            wrong.push(failure);
+        }
         if !seen.insert((slot, option == "--sampler")) {
-            return Err(Failure::misuse(format!("binding {slot} is given twice")));
+            wrong.push(Failure::misuse(format!("binding {slot} is given twice")));
         }
     }
     let (mut nulls, mut notes) = (Vec::new(), Vec::new());
-    for info in infos {
-        let empty = empty_elements(info, &seen)?;
+    // A binding whose option is wrong is not said to lack one.
+    for info in infos.iter().filter(|info| !refused.contains(&(info.group, info.binding))) {
+        let empty = match empty_elements(info, &seen) {
+            Ok(empty) => empty,
+            Err(failure) => {
+                wrong.push(failure);
+                continue;
+            }
+        };
         if let Some(Slot { group, binding, .. }) = empty.first() {
             let problem = format!("{} of {} elements have no resource and are null", empty.len(), info.count);
             notes.push(format!("binding {group}.{binding}: {problem}: reads give 0, writes are dropped"));
@@ -79,6 +90,7 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
         let given = given_nulls(args).filter(|slot| (slot.group, slot.binding) == (info.group, info.binding));
         nulls.extend(given.chain(empty).map(|slot| (slot, info.kind)));
     }
+    Failure::all(&wrong)?;
     let (images, samplers) =
         (images::images(context, infos, &args.images)?, images::samplers(context, infos, &args.images)?);
     Ok(BoundResources { buffers: buffers(context, infos, args)?, images, samplers, nulls, notes })
