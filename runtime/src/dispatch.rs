@@ -212,7 +212,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Names this dispatch in its errors, in timelines and in the reasons of a loss; in timelines the name of the
-    /// program follows. In a command buffer the names of the groups precede it.
+    /// program follows. Errors of a dispatch without a label have that of its program. In a command buffer the names of the groups precede it.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -301,9 +301,10 @@ impl<'a> Dispatch<'a> {
     #[cold]
     fn refused(&mut self, counts: Counts<'_>, error: Error) -> Error {
         let error = self.all_errors(counts, error);
-        match self.label {
-            Some(label) => error.within(|| format!("dispatch `{label}`")),
-            None => error,
+        match (self.label, self.program.label()) {
+            (Some(label), _) => error.within(|| format!("dispatch `{label}`")),
+            (None, Some(label)) => error.within(|| format!("program `{label}`")),
+            (None, None) => error,
         }
     }
 
@@ -321,9 +322,7 @@ impl<'a> Dispatch<'a> {
         self.check_program()?;
         self.sets.iter().try_for_each(|(group, set)| self.check_set(*group, set))?;
         self.bound.iter().try_for_each(|(slot, own)| self.check_known(*slot, own))?;
-        if let Counts::Direct(groups) = counts {
-            spelter_driver::CommandBuffer::check_groups(groups)?;
-        }
+        counts.check(self.context)?;
         if let Some(recording) = self.recording.take() {
             let recorded = recording.dispatch(self, counts);
             self.recording = Some(recording);

@@ -192,8 +192,7 @@ impl Error {
             Self::Shader(error) => Self::Shader(front::Error { message: of(error.message), ..error }),
             Self::EntryPoint(text) => Self::EntryPoint(of(text)),
             Self::Constant(text) => Self::Constant(format!("{text} (program `{label}`)")),
-            Self::Binding { group, binding, problem } => Self::Binding { group, binding, problem: of(problem) },
-            error => error.in_slot_at(|| format!("program `{label}`")),
+            error => error.within(|| format!("program `{label}`")),
         }
     }
 
@@ -206,28 +205,35 @@ impl Error {
             Self::Misuse(misuse) => {
                 Self::Misuse(Misuse { problem: format!("{}: {}", place(), misuse.problem), ..misuse })
             }
+            Self::Set(text) => Self::Set(format!("{}: {text}", place())),
+            Self::OutOfMemory(what) if what.is_empty() => Self::OutOfMemory(place()),
+            Self::OutOfMemory(what) => Self::OutOfMemory(format!("{}: {what}", place())),
             error => error,
         }
     }
 
-    /// The same error, with the place of the command in its text: in that of each, if there are several.
+    /// The same error, with the place of the command in its text: in that of each, if there are several. Texts that
+    /// have the place already stay as they are: many name the program.
     pub(crate) fn within(self, place: impl FnOnce() -> String) -> Self {
+        let place = place();
         match self {
-            Self::Several(all) => {
-                let place = place();
-                Self::Several(all.into_iter().map(|error| error.one_within(|| place.clone())).collect())
-            }
-            error => error.one_within(place),
+            Self::Several(all) => Self::Several(all.into_iter().map(|error| error.one_within(&place)).collect()),
+            error => error.one_within(&place),
         }
     }
 
     /// As [`Error::within`], for one error.
-    fn one_within(self, place: impl FnOnce() -> String) -> Self {
+    fn one_within(self, place: &str) -> Self {
+        if self.to_string().contains(place) {
+            return self;
+        }
+        // The place says that it is that of a dispatch, or of a program.
+        let own = |text: &str| text.strip_prefix("dispatch: ").unwrap_or(text).to_owned();
         match self {
-            Self::Range(text) => Self::Range(format!("{}: {text}", place())),
-            Self::Resource(text) => Self::Resource(format!("{}: {text}", place())),
-            Self::Push(text) => Self::Push(format!("{}: {text}", place())),
-            error => error.in_slot_at(place),
+            Self::Range(text) => Self::Range(format!("{place}: {}", own(&text))),
+            Self::Resource(text) => Self::Resource(format!("{place}: {}", own(&text))),
+            Self::Push(text) => Self::Push(format!("{place}: {text}")),
+            error => error.in_slot_at(|| place.to_owned()),
         }
     }
 

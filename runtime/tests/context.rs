@@ -256,6 +256,12 @@ fn a_lost_context_says_so_and_others_go_on() {
     assert!(why.starts_with(&format!("{limit}: {place}")), "{why}");
     assert!(why.ends_with(" did not end in invocation (0, 0, 0)"), "{why}");
     assert!(matches!(lost.read::<u32>(&to), Err(Error::DeviceLost(_))));
+    // The labels of a dispatch and of its program are in the reason.
+    let labelled = Context::builder().workers(1).time_limit(Duration::from_millis(100)).build().unwrap();
+    let (waits, flag) = (labelled.program(text).label("waits").build().unwrap(), labelled.buffer_zeroed(8).unwrap());
+    labelled.dispatch(&waits).label("second pass").bind(0, 0, &flag).groups([1, 1, 1]).unwrap();
+    let Err(Error::DeviceLost(why)) = labelled.finish() else { panic!("not lost") };
+    assert!(why.starts_with("kernel `second pass: waits` ran longer than the time limit of 100ms"), "{why}");
     // Commands that are recorded now never run, so reads must fail.
     let late = lost.buffer_zeroed(8).unwrap();
     lost.dispatch(&program).bind(0, 0, &late).groups([1, 1, 1]).unwrap();
@@ -382,9 +388,11 @@ fn sizes_beyond_every_device_are_reported_with_their_numbers() {
         }";
     let context = Context::builder().workers(1).build().unwrap();
     let error = context.program_wgsl(text).unwrap_err().to_string();
-    let private = "out of memory: the program \"main\": private memory, 524288 bytes for each of the 1024 invocations of a \
-                   workgroup: 536870912 bytes above the limit 268435456";
-    assert_eq!(error, private);
+    let private = "the program \"main\": private memory, 524288 bytes for each of the 1024 invocations of a workgroup: \
+                   536870912 bytes above the limit 268435456";
+    assert_eq!(error, format!("out of memory: {private}"));
+    let error = context.program(text).label("hoard").build().unwrap_err().to_string();
+    assert_eq!(error, format!("out of memory: program `hoard`: {private}"));
 }
 
 /// Null descriptors of an array, in slots, in a dispatch and in a set: reads give 0, writes and atomics do nothing.

@@ -134,3 +134,26 @@ fn overrides_and_labels_are_in_layouts_and_messages() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("\"main\" of program `sums` does not use it; it uses 0.0"), "{error}");
 }
+
+/// Each message of a dispatch has its label, or else that of the program, and has it once.
+#[test]
+fn messages_of_a_dispatch_have_a_label() {
+    let context = Context::new().unwrap();
+    let text = "@group(0) @binding(0) var<storage, read_write> to: array<u32>;
+        @compute @workgroup_size(1) fn main() { to[0] = 1u; }";
+    let program = context.program(text).label("sums").build().unwrap();
+    let dispatch = || context.dispatch(&program);
+    assert_eq!(
+        dispatch().groups([1, 1, 1]).unwrap_err().to_string(),
+        "binding 0.0: program `sums`: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+    );
+    let words = context.buffer(16).label("words").zeroed().unwrap();
+    let error = dispatch().bind(0, 0, &words).groups([70_000, 1, 1]).unwrap_err().to_string();
+    assert!(error.starts_with("vkCmdDispatch: program `sums`: 70000 workgroups above the limit"), "{error}");
+    let error = dispatch().bind(0, 0, &words).indirect(&words, 8).unwrap_err().to_string();
+    assert!(error.starts_with("program `sums`: bytes 8..20 of buffer `words` of 16 bytes"), "{error}");
+    let error = dispatch().bind(0, 0, &words).push(&1u32).groups([1, 1, 1]).unwrap_err().to_string();
+    assert!(error.starts_with("push constants: \"main\" of program `sums` declares none"), "{error}");
+    let error = dispatch().bind(0, 1, &words).label("second").groups([1, 1, 1]).unwrap_err().to_string();
+    assert_eq!(error.matches("dispatch `second`").count(), 2, "in each of two: {error}");
+}

@@ -159,6 +159,43 @@ fn an_error_of_a_submission_names_the_command() {
     assert!(error.starts_with(&format!("{at}: buffer `tmp` of 16 bytes is destroyed")), "{error}");
 }
 
+/// A dispatch is named by its own label, apart from those of its groups; so is one that is recorded again for its set.
+#[test]
+fn an_error_of_a_submission_names_the_dispatch() {
+    let context = context();
+    let program = context
+        .program_wgsl(
+            "@group(0) @binding(0) var<storage, read_write> a: u32;
+             @compute @workgroup_size(1) fn main() { a += 1u; }",
+        )
+        .unwrap();
+    let [gone, kept, late] = ["gone", "kept", "late"].map(|label| context.buffer(4).label(label).zeroed().unwrap());
+    let set = context.descriptor_set(&program, 0).bind(0, &kept).updatable().build().unwrap();
+    let error_of = |record: &dyn Fn(&mut spelter::Recorder) -> Result<(), spelter::Error>, breaks: &dyn Fn()| {
+        let commands = context.record(record).unwrap();
+        breaks();
+        context.submit(&commands).unwrap_err().to_string()
+    };
+    let error = error_of(
+        &|c| c.group("frame", |c| c.dispatch(&program).label("second pass").bind(0, 0, &gone).groups([1, 1, 1])),
+        &|| gone.destroy(),
+    );
+    let at = "command 0, dispatch `second pass` in group `frame`: buffer `gone`";
+    assert!(error.starts_with(&format!("submit: a command buffer: {at}")), "{error}");
+    let error = error_of(
+        &|c| {
+            c.dispatch(&program).label("first pass").set(0, &set).groups([1, 1, 1])?;
+            c.group("frame", |c| c.fill(&kept, 1))
+        },
+        &|| {
+            set.write(0, Bind::storage(&late)).unwrap();
+            late.destroy();
+        },
+    );
+    assert!(error.contains("submit: a command buffer: command 0, dispatch `first pass`: "), "{error}");
+    assert!(error.contains("buffer `late`"), "{error}");
+}
+
 #[test]
 fn what_is_submitted_is_counted_as_often_as_it_runs() {
     let context = context();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::task::{self, Poll, Wake};
 use std::time::Duration;
 
-use spelter::{Context, Error, vk};
+use spelter::{ClearColor, Context, Error, vk};
 
 /// An executor for one future: the thread sleeps until it is woken.
 #[derive(Default)]
@@ -74,6 +74,26 @@ fn slices_get_the_values_of_finished_commands() {
     assert_eq!(texels, [0x0403_0201; 6]);
 }
 
+/// Levels are converted in pieces, whose ends lie within rows. Values may be parts of a row, or of several rows.
+#[test]
+fn lists_have_the_texels_of_levels_that_are_larger_than_a_piece() {
+    let context = Context::new().unwrap();
+    for (size, layers) in [([301, 70, 1], 2), ([33, 21, 9], 1)] {
+        let image = context.image(vk::Format::R32_UINT, size).levels(2).layers(layers).build().unwrap();
+        for (level, layer) in [(0, layers - 1), (1, 0)] {
+            let count: u32 = image.level_size(level).into_iter().product();
+            let texels: Vec<u32> = (0..count).map(|at| at.wrapping_mul(0x9e37_79b9)).collect();
+            context.write_image(&image, level, layer, &texels).unwrap();
+            assert_eq!(context.read_image::<u32>(&image, level, layer).unwrap(), texels, "{size:?}, level {level}");
+            let bytes: Vec<u8> = texels.iter().flat_map(|texel| texel.to_le_bytes()).collect();
+            assert_eq!(context.read_image::<u8>(&image, level, layer).unwrap(), bytes, "{size:?}, level {level}");
+        }
+        // 301 * 70 and 33 * 21 * 9 texels.
+        let sevens = context.read_image::<[u32; 7]>(&image, 0, layers - 1).unwrap();
+        assert_eq!(sevens.concat(), context.read_image::<u32>(&image, 0, layers - 1).unwrap(), "{size:?}");
+    }
+}
+
 #[test]
 fn reads_that_were_started_have_the_values_of_then() {
     let context = Context::builder().workers(1).build().unwrap();
@@ -100,6 +120,52 @@ fn reads_that_were_started_have_the_values_of_then() {
             }
         }
     }
+}
+
+/// So have reads of images, of one level of one layer, whatever happens to the image after that.
+#[test]
+fn reads_of_images_that_were_started_have_the_texels_of_then() {
+    let context = Context::builder().workers(1).build().unwrap();
+    let image = context.image(vk::Format::R32_UINT, [301, 5, 1]).levels(2).layers(2).label("frame").build().unwrap();
+    let texels: Vec<u32> = (0..150 * 2).collect();
+    let mut reads = Vec::new();
+    for frame in 0..3u32 {
+        context.clear_image(&image, ClearColor::Uint([frame, 0, 0, 0])).unwrap();
+        context.write_image(&image, 1, 1, &texels).unwrap();
+        reads.push(context.start_read_image::<u32>(&image, 0, 1).unwrap());
+    }
+    let (small, bytes) =
+        (context.start_read_image::<u32>(&image, 1, 1).unwrap(), context.start_read_image::<u8>(&image, 1, 1).unwrap());
+    context.resize_image(&image, [4, 4, 1]).unwrap();
+    context.clear_image(&image, ClearColor::Uint([9; 4])).unwrap();
+    for (frame, read) in (0u32..).zip(reads) {
+        assert_eq!(read.len(), 301 * 5);
+        assert_eq!(block_on(read).unwrap(), vec![frame; 301 * 5]);
+    }
+    let mut values = vec![0; 150 * 2];
+    small.finish_into(&mut values).unwrap();
+    assert_eq!(values, texels);
+    assert_eq!(bytes.finish().unwrap().len(), 150 * 2 * 4);
+    assert_eq!(context.start_read_image::<u32>(&image, 0, 0).unwrap().finish().unwrap(), [9; 16]);
+    // The errors are those of `read_image`.
+    let pairs = [
+        (
+            context.start_read_image::<f32>(&image, 0, 0).unwrap_err().to_string(),
+            context.read_image::<f32>(&image, 0, 0).unwrap_err().to_string(),
+        ),
+        (
+            context.start_read_image::<[u32; 3]>(&image, 0, 0).unwrap_err().to_string(),
+            context.read_image::<[u32; 3]>(&image, 0, 0).unwrap_err().to_string(),
+        ),
+        (
+            context.start_read_image::<u32>(&image, 2, 0).unwrap_err().to_string(),
+            context.read_image::<u32>(&image, 2, 0).unwrap_err().to_string(),
+        ),
+    ];
+    pairs.iter().for_each(|(started, read)| assert_eq!(started, read));
+    image.destroy();
+    let error = context.start_read_image::<u32>(&image, 0, 0).unwrap_err().to_string();
+    assert!(error.starts_with("read: image `frame` of 4x4x1 R32_UINT is destroyed"), "{error}");
 }
 
 #[test]

@@ -195,3 +195,26 @@ fn dispatches_calls_and_counters_are_there() {
         assert_eq!(last(name), Some(0.into()), "{name}");
     }
 }
+
+/// A dispatch with a label has it, before the name of its program; the next one has its own, or none.
+#[test]
+fn a_dispatch_has_its_label() {
+    let context = Context::builder().workers(1).trace(true).build().unwrap();
+    let program = context.program(ADD).label("add up").build().unwrap();
+    let [a, b] = [(); 2].map(|()| context.buffer(64 << 10).zeroed().unwrap());
+    let dispatch = || context.dispatch(&program).bind(0, 0, &a).bind(0, 1, &b);
+    dispatch().label("second pass").groups([256, 1, 1]).unwrap();
+    dispatch().groups([256, 1, 1]).unwrap();
+    let record = |commands: &mut spelter::Recorder| {
+        commands.group("frame", |commands| {
+            let dispatch = commands.dispatch(&program).bind(0, 0, &a).bind(0, 1, &b);
+            dispatch.label("third").groups([256, 1, 1])
+        })
+    };
+    context.submit(&context.record(record).unwrap()).unwrap();
+    context.finish().unwrap();
+    let mut dispatches: Vec<_> = written(&context).into_iter().filter(|event| event["cat"] == "dispatch").collect();
+    dispatches.sort_by(|a, b| a["ts"].as_f64().unwrap().total_cmp(&b["ts"].as_f64().unwrap()));
+    let names: Vec<_> = dispatches.iter().map(|event| event["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["second pass: add up", "add up", "frame/third: add up"]);
+}

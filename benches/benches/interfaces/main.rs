@@ -30,6 +30,9 @@ const MANY: u32 = 1000;
 /// Bytes that are read back.
 const BYTES: usize = 64 << 10;
 
+/// Words that a dispatch changes.
+const CHANGED: usize = 64;
+
 /// Adds one to the first 64 of 16,384 words.
 const KERNEL: &str = "
 @group(0) @binding(0) var<storage, read_write> data: array<u32>;
@@ -58,8 +61,9 @@ enum Loads {
 /// A name, the driver, and how the interface is opened.
 type Way = (&'static str, Loads, fn() -> Result<Box<dyn Interface>, Error>);
 
-const WAYS: [Way; 5] = [
+const WAYS: [Way; 6] = [
     ("spelter", Loads::Nothing, || Ok(Box::new(direct::Crate::open()?))),
+    ("spelter, read::<u32>", Loads::Nothing, || Ok(Box::new(direct::Lists::open()?))),
     ("spelter-driver", Loads::Nothing, || Ok(Box::new(direct::Driver::open()?))),
     ("spelter-wgpu", Loads::Nothing, || Ok(Box::new(through_wgpu::Wgpu::of_spelter()?))),
     ("wgpu on the Vulkan driver", Loads::Ours, || Ok(Box::new(through_wgpu::Wgpu::of_loader()?))),
@@ -115,7 +119,7 @@ fn measure(interface: &mut dyn Interface) -> Result<Value, Error> {
     let read = best_within(PERIOD, || keep(interface.read(&mut bytes)));
     failed?;
     let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-    let right = (0..).map(|at| if at < 64 { expected } else { 0 });
+    let right = (0usize..).map(|at| if at < CHANGED { expected } else { 0 });
     if let Some((at, (got, _))) = words.zip(right).enumerate().find(|(_, (got, right))| got != right) {
         return Err(format!("word {at} is {got}; {expected} dispatches have run").into());
     }

@@ -221,9 +221,7 @@ impl CommandBuffer {
         let at = DISPATCH_INDIRECT.at;
         let mut recorder = self.recorder(at, DISPATCH_INDIRECT.recording)?;
         let storage = buffer.checked(&recorder.device, &INDIRECT_BUFFER)?.clone();
-        require(offset.is_multiple_of(4), at, "VUID-vkCmdDispatchIndirect-offset-02710", || {
-            format!("offset {offset} is not a multiple of 4")
-        })?;
+        Self::check_indirect_offset(offset)?;
         let (size, bytes) = (buffer.size(), 12);
         require(offset <= size && bytes <= size - offset, at, "VUID-vkCmdDispatchIndirect-offset-00407", || {
             format!("{bytes} bytes at offset {offset} in a buffer of {size} bytes")
@@ -231,6 +229,13 @@ impl CommandBuffer {
         recorder.dispatch(&DISPATCH_INDIRECT, [0; 3], Groups::Indirect(storage.slice.slice(offset, bytes)))?;
         recorder.keep(&storage.allocation);
         Ok(())
+    }
+
+    /// Checks the offset of counts as [`CommandBuffer::dispatch_indirect`] does, and records nothing.
+    pub fn check_indirect_offset(offset: u64) -> Result<(), Misuse> {
+        require(offset.is_multiple_of(4), DISPATCH_INDIRECT.at, "VUID-vkCmdDispatchIndirect-offset-02710", || {
+            format!("offset {offset} is not a multiple of 4")
+        })
     }
 }
 

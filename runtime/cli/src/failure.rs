@@ -60,6 +60,14 @@ impl Failure {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
 
+    /// One failure for several, each on a line; none if there are none. The exit status is that of the first.
+    pub(crate) fn all(failures: &[Self]) -> Result<(), Self> {
+        let Some(first) = failures.first() else { return Ok(()) };
+        let mut lines: Vec<_> = failures.iter().map(|failure| failure.message.as_str()).collect();
+        lines.dedup();
+        Err(Self { message: lines.join("\n"), cause: first.cause })
+    }
+
     /// The failure, with the order in which it occurred.
     pub(crate) fn with_order(self, order: impl fmt::Display) -> Self {
         Self { message: format!("{}; with {order}", self.message), ..self }

@@ -34,6 +34,11 @@ impl Slot {
     }
 }
 
+/// A slot, with the name of the variable if the user wrote that: `0.1 (data)`.
+pub(crate) fn named(slot: impl fmt::Display, name: Option<&str>) -> String {
+    name.map_or_else(|| slot.to_string(), |name| format!("{slot} ({name})"))
+}
+
 /// A number without sign or spaces.
 pub(crate) fn digits(text: &str) -> Option<u32> {
     if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }

@@ -158,19 +158,43 @@ fn bindings() {
             "binding 0.1, a storage buffer, has no buffer: use --bind 0.1=VALUE (VUID-vkCmdDispatch-None-08114)",
         ),
         (
-            "run add.wgsl --bind 2.7=zeros:4",
+            "run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:4 --bind 2.7=zeros:4",
             "--bind 2.7: \"main\" does not use it; it uses 0.0 (uniform buffer), 0.1 (storage buffer)",
         ),
-        ("run add.wgsl --bind 0.0=zeros:8", "--bind 0.0: it is a uniform buffer: use --uniform"),
-        ("run add.wgsl --uniform 0.0[1]=zeros:8", "--uniform 0.0[1]: the binding has 1 elements"),
+        ("run add.wgsl --bind 0.0=zeros:8 --bind 0.1=zeros:4", "--bind 0.0: it is a uniform buffer: use --uniform"),
+        ("run add.wgsl --uniform 0.0[1]=zeros:8 --bind 0.1=zeros:4", "--uniform 0.0[1]: the binding has 1 elements"),
         (
             "run add.wgsl --uniform 0.0=u32:1 --bind 0.1=zeros:4",
             "--uniform 0.0: 4 bytes of a buffer of 4 bytes, the block needs at least 8 (rule: a buffer has room for the fixed part of the block that it is bound for)",
         ),
-        ("run add.wgsl --bind 0.1=zeros:4 --bind 0.1=zeros:8", "binding 0.1 is given twice"),
+        ("run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:4 --bind 0.1=zeros:8", "binding 0.1 is given twice"),
     ] {
         assert_eq!(folder.error(line), message, "{line}");
     }
+}
+
+/// All bindings that are missing are named, and all options that are wrong.
+#[test]
+fn several_bindings() {
+    let folder = add("bad-several");
+    let rule = "(VUID-vkCmdDispatch-None-08114)";
+    let missing = [
+        format!("binding 0.0, a uniform buffer of at least 8 bytes, has no buffer: use --uniform 0.0=VALUE {rule}"),
+        format!("binding 0.1, a storage buffer, has no buffer: use --bind 0.1=VALUE {rule}"),
+    ];
+    assert_eq!(folder.error("run add.wgsl"), missing.join("\n"));
+    let has = "\"main\" does not use it; it uses 0.0 (uniform buffer), 0.1 (storage buffer)";
+    let wrong = folder.error("run add.wgsl --bind 0.0=zeros:8 --bind 2.7=zeros:4 --bind 2.7=zeros:4");
+    let all = [
+        "--bind 0.0: it is a uniform buffer: use --uniform",
+        &format!("--bind 2.7: {has}"),
+        "binding 2.7 is given twice",
+        &missing[1],
+    ];
+    assert_eq!(wrong, all.join("\n"));
+    let ended = folder.spelter("run add.wgsl --json");
+    let object: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((ended.status, object["error"].as_str()), (5, Some(missing.join("\n").as_str())));
 }
 
 #[test]
@@ -181,7 +205,10 @@ fn texel_buffers() {
     for (options, message) in [
         ("", none),
         ("--bind 0.0=zeros:4", "--bind 0.0: it is a uniform texel buffer: use --texels"),
-        ("--texels 0.1=r32float:zeros:4", "--texels 0.1: \"main\" does not use it; it uses 0.0 (uniform texel buffer)"),
+        (
+            "--texels 0.0=r32float:zeros:4 --texels 0.1=r32float:zeros:4",
+            "--texels 0.1: \"main\" does not use it; it uses 0.0 (uniform texel buffer)",
+        ),
         ("--texels 0.0=r32float:zeros:0", "--texels 0.0: a buffer needs at least one byte"),
     ] {
         assert_eq!(folder.error(&format!("run texels.spvasm {options}")), message, "{options}");

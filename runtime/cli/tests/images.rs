@@ -124,8 +124,8 @@ fn samplers() {
     assert_eq!(with("nearest,border,color=transparent"), "0.2 f32  1 0 0\n");
     folder.write("compare.wgsl", COMPARE.as_bytes());
     let line = "run compare.wgsl --image depth=depth32float:2x1:gradient --bind to=zeros:8 --out to=f32 --sampler how=";
-    assert_eq!(folder.good(&format!("{line}compare=less")), "0.2 f32  0 1\n");
-    assert_eq!(folder.good(&format!("{line}compare=greater")), "0.2 f32  1 0\n");
+    assert_eq!(folder.good(&format!("{line}compare=less")), "0.2 (to) f32  0 1\n");
+    assert_eq!(folder.good(&format!("{line}compare=greater")), "0.2 (to) f32  1 0\n");
 }
 
 #[test]
@@ -237,12 +237,12 @@ fn arrays_of_bindings() {
         @compute @workgroup_size(1) fn main() { to = parts[0].w[0] + parts[1].w[0]; }";
     let folder = Folder::with("image-arrays", "arrays.wgsl", text);
     let line = "run arrays.wgsl --bind to=zeros:4 --out to=u32";
-    assert_eq!(folder.good(&format!("{line} --bind parts[0]=u32:40 --bind parts[1]=u32:2")), "0.1 u32  42\n");
+    assert_eq!(folder.good(&format!("{line} --bind parts[0]=u32:40 --bind parts[1]=u32:2")), "0.1 (to) u32  42\n");
     let ended = folder.spelter(&format!("{line} --bind 0.0[2]=u32:5 --bind 0.0[1]=u32:2"));
     let note = "note: binding 0.0: 1 of 3 elements have no resource and are null: reads give 0, writes are dropped\n";
-    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("0.1 u32  2\n", note));
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("0.1 (to) u32  2\n", note));
     // One that is null on purpose needs no note.
-    assert_eq!(folder.good(&format!("{line} --bind 0.0[0]=null --bind 0.0[1]=u32:2")), "0.1 u32  2\n");
+    assert_eq!(folder.good(&format!("{line} --bind 0.0[0]=null --bind 0.0[1]=u32:2")), "0.1 (to) u32  2\n");
     let none = folder.error(line);
     assert!(none.contains("binding 0.0: the shader declares an array without a size"), "{none}");
     let none = folder.error("run arrays.wgsl --bind 0.0[0]=null --bind 0.0[1]=null --bind 0.1=null --out 0.1=u32");

@@ -64,14 +64,36 @@ fn names_structs_and_vectors() {
     let folder = Folder::with("options-names", "particles.wgsl", PARTICLES);
     let line = "run particles.wgsl --bind data=zeros:32 --uniform step=f32:1,2,3,0";
     let shown = folder.good(&format!("{line} --out data={{vec3f,u32}}"));
-    assert_eq!(shown, "0.0 {vec3<f32>, u32}  {(1, 2, 3), 0} {(1, 2, 3), 1}\n");
+    assert_eq!(shown, "0.0 (data) {vec3<f32>, u32}  {(1, 2, 3), 0} {(1, 2, 3), 1}\n");
     let named = folder.json(&format!("{line} --out 0.0={{position:vec3f,id:u32}}:1..2 --json"));
     let values = serde_json::json!([{ "position": [1.0, 2.0, 3.0], "id": 1 }]);
     assert_eq!(named["outputs"][0]["values"], values);
     assert_eq!(
         folder.good(&format!("{line} --out data=vec4u:hex:0..1")),
-        "0.0 vec4<u32>  (0x3f800000, 0x40000000, 0x40400000, 0x00000000)\n"
+        "0.0 (data) vec4<u32>  (0x3f800000, 0x40000000, 0x40400000, 0x00000000)\n"
     );
+    // JSON has the name if the user wrote it, and so have messages.
+    assert_eq!(named["outputs"][0].get("name"), None);
+    let named = folder.json(&format!("{line} --out data=u32:0..1 --json"));
+    assert_eq!((&named["outputs"][0]["binding"], &named["outputs"][0]["name"]), (&"0.0".into(), &"data".into()));
+    for (line, message) in [
+        (format!("{line} --out data=u32:8..9"), "--out 0.0 (data): elements 8..9 of a buffer of 8 elements"),
+        (format!("{line} --out 0.0=u32:8..9"), "--out 0.0: elements 8..9 of a buffer of 8 elements"),
+        (
+            format!("{line} --bind step=zeros:16 --bind data=zeros:4"),
+            "--bind 1.3 (step): it is a uniform buffer: use --uniform
+binding 0.0 (data) is given twice
+binding 1.3 (step) is given twice",
+        ),
+        (
+            "run particles.wgsl --bind data=zeros:0 --uniform step=f32:1".to_owned(),
+            "--bind 0.0 (data): a buffer needs at least one byte",
+        ),
+    ] {
+        assert_eq!(folder.error(&line), message, "{line}");
+    }
+    let small = folder.error("run particles.wgsl --bind data=zeros:32 --uniform step=f32:1");
+    assert!(small.starts_with("--uniform 1.3 (step): 4 bytes of a buffer of 4 bytes"), "{small}");
     let error = folder.error("run particles.wgsl --bind dat=zeros:32");
     assert_eq!(error, "--bind dat: no variable has that name; there are data (0.0), step (1.3)");
     for (out, part) in [

@@ -103,6 +103,10 @@ pub(super) struct Recorded {
     /// Whether a barrier comes before it.
     pub(super) barrier: bool,
     /// The names of the groups that it is in.
+    pub(super) group: Option<Arc<str>>,
+    /// Its own name.
+    pub(super) own: Option<Arc<str>>,
+    /// All these names, for the driver.
     pub(super) label: Option<Arc<str>>,
 }
 

@@ -222,9 +222,10 @@ impl Contents {
 
     /// The place of a command in a submission, for messages.
     pub(super) fn place(&self, number: usize) -> String {
-        let Recorded { kind, label, .. } = &self.commands[number];
-        let group = label.as_ref().map(|label| format!(" in group `{label}`")).unwrap_or_default();
-        format!("submit: {}: command {number}, {kind}{group}", described(self.label.as_deref()))
+        let Recorded { kind, group, own, .. } = &self.commands[number];
+        let own = own.as_ref().map(|own| format!(" `{own}`")).unwrap_or_default();
+        let group = group.as_ref().map(|group| format!(" in group `{group}`")).unwrap_or_default();
+        format!("submit: {}: command {number}, {kind}{own}{group}", described(self.label.as_deref()))
     }
 
     /// The place of the first command that names a resource.

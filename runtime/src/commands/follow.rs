@@ -60,7 +60,8 @@ impl Contents {
             };
             for number in self.segments[*segment].clone() {
                 let recorded = &self.commands[number];
-                recorder.recording.label.clone_from(&recorded.label);
+                recorder.recording.group.clone_from(&recorded.group);
+                recorder.recording.own.clone_from(&recorded.own);
                 let result = self.repeat(&mut recorder, &recorded.command);
                 result.map_err(|error| error.within(|| self.place(number)))?;
             }

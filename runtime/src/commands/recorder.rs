@@ -303,10 +303,10 @@ impl Recorder {
     /// # }
     /// ```
     pub fn group<T>(&mut self, name: &str, record: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
-        let outer = self.recording.label.clone();
-        self.recording.label = Some(within(outer.as_deref(), name));
+        let outer = self.recording.group.clone();
+        self.recording.group = Some(within(outer.as_deref(), name));
         let result = record(self);
-        self.recording.label = outer;
+        self.recording.group = outer;
         result
     }
 

@@ -39,8 +39,10 @@ pub(super) struct Recording {
     pub(super) parts: Parts,
     /// The command buffer that gets the commands, if it exists already.
     pub(super) target: Option<Arc<CommandBufferState>>,
-    /// The debug labels that enclose the next command.
-    pub(super) label: Option<Arc<str>>,
+    /// The names of the groups that the next command is in.
+    pub(super) group: Option<Arc<str>>,
+    /// The name of the next command.
+    pub(super) own: Option<Arc<str>>,
     /// The driver's command buffer for the segment that is being recorded, and its first command.
     open: Option<(Open, usize)>,
     hazards: Hazards,
@@ -63,12 +65,11 @@ impl RecordsDispatches for Recording {
         let follows = follow(&mut self.parts.follows, dispatch.group_sets());
         // A dispatch that is refused or runs nothing follows no set.
         let before = self.parts.commands.len();
-        let outer = self.label.clone();
         if let Some(label) = dispatch.own_label() {
-            self.label = Some(within(outer.as_deref(), label));
+            self.own = Some(label.into());
         }
         let result = self.dispatch_with(dispatch, counts, follows);
-        self.label = outer;
+        self.own = None;
         if self.parts.commands.len() == before {
             self.parts.follows.truncate(known);
         }
@@ -110,7 +111,8 @@ impl Recording {
             id,
             parts: Parts::default(),
             target: target.cloned(),
-            label: None,
+            group: None,
+            own: None,
             open: None,
             hazards: Hazards::default(),
             stale: false,
@@ -200,7 +202,9 @@ impl Recording {
             self.open = Some((Open::new(state)?, self.parts.commands.len()));
             self.stale = false;
         }
-        let recorded = Recorded { command, kind, barrier, label: self.label.clone() };
+        let (group, own) = (self.group.clone(), self.own.clone());
+        let label = own.as_ref().map(|own| within(group.as_deref(), own)).or_else(|| group.clone());
+        let recorded = Recorded { command, kind, barrier, group, own, label };
         // Always `Some`: opened above if it was not.
         let Some((open, _)) = &mut self.open else { return Ok(()) };
         let on = On { place: None, resources: &self.parts.resources, objects: &self.parts.objects };

@@ -18,7 +18,7 @@ impl Dispatch<'_> {
             return first;
         }
         let mut all: Vec<Error> = self.check_push().err().into_iter().collect();
-        all.extend(self.check_counts(counts).err());
+        all.extend(counts.errors(self.context));
         all.extend(self.sets.iter().filter_map(|(group, set)| self.check_set(*group, set).err()));
         all.extend(self.bound.iter().filter_map(|(slot, own)| self.check_known(*slot, own).err()));
         self.add_descriptor_errors(&mut all);
@@ -32,13 +32,6 @@ impl Dispatch<'_> {
             }
         }
         if distinct.len() > 1 { Error::Several(distinct) } else { first }
-    }
-
-    fn check_counts(&self, counts: Counts<'_>) -> Result<(), Error> {
-        match counts {
-            Counts::Direct(groups) => Ok(spelter_driver::CommandBuffer::check_groups(groups)?),
-            Counts::Indirect(buffer, _) => buffer.resource().object_for_command("dispatch").map(drop),
-        }
     }
 
     /// The error of each descriptor of the program, and of each set that does not fit.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use spelter_driver::CommandBuffer;
+
 use super::Dispatch;
 use super::sets::SetOfGroup;
 use crate::bind::Bind;
@@ -31,6 +33,32 @@ impl Counts<'_> {
     pub(crate) fn run_nothing(self) -> bool {
         matches!(self, Self::Direct(groups) if groups.contains(&0))
     }
+
+    /// Checks the numbers of workgroups, or the place of the counts in their buffer. Whether that is destroyed or mapped
+    /// is checked when the dispatch is recorded.
+    #[inline]
+    pub(super) fn check(self, context: &Context) -> Result<(), Error> {
+        match self {
+            Self::Direct(groups) => Ok(CommandBuffer::check_groups(groups)?),
+            Self::Indirect(buffer, offset) => {
+                context.check_range("dispatch", buffer, &(offset..offset.saturating_add(INDIRECT_BYTES)))?;
+                Ok(CommandBuffer::check_indirect_offset(offset)?)
+            }
+        }
+    }
+
+    /// All their errors.
+    pub(super) fn errors(self, context: &Context) -> impl Iterator<Item = Error> + use<> {
+        let checks = match self {
+            Self::Direct(_) => [self.check(context), Ok(()), Ok(())],
+            Self::Indirect(buffer, offset) => [
+                context.check_range("dispatch", buffer, &(offset..offset.saturating_add(INDIRECT_BYTES))),
+                CommandBuffer::check_indirect_offset(offset).map_err(Error::from),
+                buffer.resource().object_for_command("dispatch").map(drop),
+            ],
+        };
+        checks.into_iter().filter_map(Result::err)
+    }
 }
 
 /// What records dispatches in place of a context: a command buffer.
@@ -54,7 +82,7 @@ impl<'a> Dispatch<'a> {
     ///
     /// Errors are those of [`Dispatch::groups`], and [`Error::Range`] if the words are not in the buffer,
     /// [`Error::Resource`] if it is destroyed, mapped or of another device, [`Error::Misuse`] if `offset` is not a
-    /// multiple of 4.
+    /// multiple of 4, [`Error::Several`] with all of these, if there are several.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -72,7 +100,6 @@ impl<'a> Dispatch<'a> {
     /// # }
     /// ```
     pub fn indirect(mut self, buffer: &Buffer, offset: u64) -> Result<(), Error> {
-        self.context.check_range("dispatch", buffer, &(offset..offset.saturating_add(INDIRECT_BYTES)))?;
         self.run(Counts::Indirect(buffer, offset))
     }
 

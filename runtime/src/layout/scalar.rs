@@ -1,6 +1,6 @@
 //! The numbers of Rust and the scalar types of shaders that they are: one table.
 
-use std::any::TypeId;
+use std::any::type_name;
 
 use super::{DataLayout, Layout, ScalarType};
 
@@ -12,21 +12,12 @@ macro_rules! scalars {
             }
         })+
 
-        /// The type of the numbers that `T` consists of, if it is a number or an array of up to four.
-        pub(crate) fn scalar_of<T: 'static>() -> Option<ScalarType> {
-            let wanted = TypeId::of::<T>();
-            $(if [
-                TypeId::of::<$ty>(),
-                TypeId::of::<[$ty; 1]>(),
-                TypeId::of::<[$ty; 2]>(),
-                TypeId::of::<[$ty; 3]>(),
-                TypeId::of::<[$ty; 4]>(),
-            ]
-            .contains(&wanted)
-            {
-                return Some($scalar);
-            })+
-            None
+        /// The type of a number by its Rust name.
+        fn named(name: &str) -> Option<ScalarType> {
+            match name {
+                $(stringify!($ty) => Some($scalar),)+
+                _ => None,
+            }
         }
     };
 }
@@ -44,14 +35,38 @@ scalars! {
     f64 => ScalarType::Float(64),
 }
 
+/// The type of the numbers that `T` consists of, if it is a number, or an array of numbers or of such arrays.
+///
+/// Rust has no other way to look into an array of any length whose type is a parameter than the name of the type. Rust
+/// does not guarantee how it writes that; a test would notice a change, and programs would miss a check, no more.
+pub(crate) fn scalar_of<T>() -> Option<ScalarType> {
+    let mut name = type_name::<T>();
+    while let Some(array) = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        name = array.rsplit_once("; ")?.0;
+    }
+    named(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn small_arrays_of_numbers_are_known() {
+    fn arrays_of_numbers_are_known() {
         assert_eq!(scalar_of::<[i16; 4]>(), Some(ScalarType::Int(16)));
         assert_eq!(scalar_of::<f64>(), Some(ScalarType::Float(64)));
-        assert_eq!((scalar_of::<[f32; 5]>(), scalar_of::<(u32, u32)>()), (None, None));
+        assert_eq!(scalar_of::<[f32; 8]>(), Some(ScalarType::Float(32)));
+        assert_eq!(scalar_of::<[[[u8; 4]; 1920]; 2]>(), Some(ScalarType::Uint(8)));
+        assert_eq!(scalar_of::<[u64; 0]>(), Some(ScalarType::Uint(64)));
+    }
+
+    #[test]
+    fn other_types_are_not() {
+        struct Pair([u32; 2]);
+        let _ = Pair([0; 2]).0;
+        assert_eq!((scalar_of::<(u32, u32)>(), scalar_of::<[(f32, f32); 2]>()), (None, None));
+        assert_eq!((scalar_of::<Pair>(), scalar_of::<[Pair; 2]>()), (None, None));
+        assert_eq!((scalar_of::<&'static [u32; 2]>(), scalar_of::<()>(), scalar_of::<char>()), (None, None, None));
+        assert_eq!(scalar_of::<std::num::Wrapping<u32>>(), None);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 
-use super::read::values_of;
+use super::read::{values_of, whole};
 use super::target::{Target, check_inside};
 use crate::barrier::Use;
 use crate::buffer::Buffer;
@@ -14,16 +14,6 @@ use crate::context::Context;
 use crate::error::{Error, rule};
 use crate::ids::{Access, CommandKind};
 use crate::outcome::Outcome;
-
-/// Checks that bytes of a buffer are a whole number of values.
-pub(super) fn whole<T>(buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {
-    let (bytes, each) = (range.end - range.start, size_of::<T>() as u64);
-    if each != 0 && bytes.is_multiple_of(each) {
-        return Ok(());
-    }
-    let of = buffer.resource().described();
-    Err(Error::range(format!("read: {bytes} bytes for elements of {each} bytes of {of}"), rule::WHOLE))
-}
 
 impl Context {
     /// Reads a whole buffer back, after all commands that write it. [`Error::Range`] if its size is not a multiple of
@@ -65,8 +55,10 @@ impl Context {
     /// ```
     pub fn read_range<T: AnyBitPattern>(&self, buffer: &Buffer, range: Range<u64>) -> Result<Vec<T>, Error> {
         self.check_range("read", buffer, &range)?;
-        whole::<T>(buffer, &range)?;
-        self.inner().read(buffer.resource(), &range, |storage| values_of(storage, range.clone()))
+        whole::<T>(buffer.resource(), range.end - range.start)?;
+        self.inner().read(buffer.resource(), &range, |storage| {
+            values_of(range.end - range.start, |at, piece| storage.read(range.start + at, piece))
+        })
     }
 
     /// Reads values from byte `offset` of a buffer on into a slice, in one copy, after all commands that write the

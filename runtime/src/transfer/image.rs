@@ -7,7 +7,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use smallvec::SmallVec;
 use spelter_driver::{ClearColor, ImageInfo};
 
-use super::read::values;
+use super::read::{values_of, whole};
 use super::target::{Target, extent, layers, read_level};
 use super::texel_type::check_texel_type;
 use crate::barrier::Use;
@@ -78,13 +78,8 @@ impl Context {
         check_texel_type::<T>("read", image)?;
         loop {
             let (_, bytes) = self.check_level("read", image, level, layer)?;
-            let each = size_of::<T>() as u64;
-            if each == 0 || bytes % each != 0 {
-                let of = image.resource().described();
-                let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
-                return Err(Error::range(problem, rule::WHOLE));
-            }
-            let read = |object: &_| values(bytes, |raw| read_level(object, (level, layer), raw));
+            whole::<T>(image.resource(), bytes)?;
+            let read = |object: &_| values_of(bytes, |at, piece| read_level(object, (level, layer), at, piece));
             if let Some(values) = self.read_texels(image, (level, layer), bytes, read)? {
                 return Ok(values);
             }
@@ -123,7 +118,7 @@ impl Context {
                 let problem = format!("read: {given} bytes for the {wanted} of level {level} of {of}");
                 return Err(Error::range(problem, rule::SLICE));
             }
-            let read = |object: &_| read_level(object, (level, layer), bytemuck::cast_slice_mut(texels));
+            let read = |object: &_| read_level(object, (level, layer), 0, bytemuck::cast_slice_mut(texels));
             if self.read_texels(image, (level, layer), wanted, read)?.is_some() {
                 return Ok(());
             }

@@ -300,7 +300,7 @@ impl Mapped {
             return Err(Error::range("read: elements of 0 bytes", rule::WHOLE));
         }
         let start = self.start + offset;
-        values_of(self.target.storage(), start..start + bytes)
+        values_of(bytes, |at, piece| self.target.storage().read(start + at, piece))
     }
 
     /// Writes values from byte `offset` of the mapping on. [`Error::Range`] if they are not inside, or the mapping is

@@ -11,7 +11,7 @@ use spelter_driver::host_memory;
 
 use super::target::check_inside;
 use crate::context::ContextInner;
-use crate::error::Error;
+use crate::error::{Error, rule};
 use crate::ids::Access;
 use crate::memory::Storage;
 use crate::object::ResourceObject;
@@ -70,34 +70,35 @@ impl ContextInner {
     }
 }
 
+/// Checks that bytes of a resource are a whole number of values.
+pub(super) fn whole<T>(resource: &Resource, bytes: u64) -> Result<(), Error> {
+    let each = size_of::<T>() as u64;
+    if each != 0 && bytes.is_multiple_of(each) {
+        return Ok(());
+    }
+    let of = resource.described();
+    Err(Error::range(format!("read: {bytes} bytes for elements of {each} bytes of {of}"), rule::WHOLE))
+}
+
 /// Bytes of a piece: a third of the first cache, so that reading and converting it leave memory alone.
 const PIECE: usize = 16 << 10;
 
-/// The values of the bytes `range` of a storage, a whole number of them.
-pub(super) fn values_of<T: AnyBitPattern>(storage: &Storage, range: Range<u64>) -> Result<Vec<T>, Error> {
-    let (bytes, each) = ((range.end - range.start) as usize, size_of::<T>());
+/// `bytes` bytes as values, a whole number of them. `read` fills a piece with the bytes from an offset on.
+pub(super) fn values_of<T: AnyBitPattern>(
+    bytes: u64,
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Error>,
+) -> Result<Vec<T>, Error> {
+    let (bytes, each) = (bytes as usize, size_of::<T>());
     let mut all = host_memory::list(bytes / each)?;
     // A whole number of values, at least one.
     let mut piece = host_memory::filled(0u8, bytes.min((PIECE / each).max(1) * each))?;
-    let mut at = range.start;
-    while at < range.end {
-        let part = piece.len().min((range.end - at) as usize);
-        storage.read(at, &mut piece[..part])?;
+    let mut at = 0;
+    while at < bytes {
+        let part = piece.len().min(bytes - at);
+        read(at as u64, &mut piece[..part])?;
         extend(&mut all, &piece[..part]);
-        at += part as u64;
+        at += part;
     }
-    Ok(all)
-}
-
-/// `bytes` bytes, filled by `read`, as values.
-pub(super) fn values<T: AnyBitPattern>(
-    bytes: u64,
-    read: impl FnOnce(&mut [u8]) -> Result<(), Error>,
-) -> Result<Vec<T>, Error> {
-    let mut raw = host_memory::filled(0u8, bytes as usize)?;
-    read(&mut raw)?;
-    let mut all = host_memory::list(raw.len() / size_of::<T>())?;
-    extend(&mut all, &raw);
     Ok(all)
 }
 

@@ -10,20 +10,23 @@ use std::task::{self, Poll};
 use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 
-use super::buffer::whole;
-use super::read::values_of;
-use super::target::check_inside;
+use super::read::{values_of, whole};
+use super::target::{check_inside, level_bytes};
+use super::texel_type::check_texel_type;
+use super::texels::{Direction, packed};
 use crate::barrier::Use;
 use crate::buffer::{Buffer, BufferSlice};
 use crate::context::Context;
 use crate::error::{Error, rule};
 use crate::fence::Fence;
 use crate::ids::{Access, CommandKind};
+use crate::image::Image;
 use crate::object::ResourceObject;
 use crate::outcome::Waits;
+use crate::view::Subresources;
 
-/// Values of a buffer as they were when the read was started ([`Context::start_read`]). A future of them, too. May be
-/// dropped at any time.
+/// Values of a buffer or an image as they were when the read was started ([`Context::start_read`],
+/// [`Context::start_read_image`]). A future of them, too. May be dropped at any time.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -72,10 +75,74 @@ impl Context {
         let slice: BufferSlice<'_> = what.into();
         let (buffer, range) = (slice.buffer, slice.range());
         self.check_range("read", buffer, &range)?;
-        whole::<T>(buffer, &range)?;
+        whole::<T>(buffer.resource(), range.end - range.start)?;
         let staging = if range.is_empty() { None } else { Some(self.copy_for_host(buffer, &range)?) };
         let fence = self.flush()?;
         Ok(ReadBack { fence, staging, bytes: range.end - range.start, values: PhantomData })
+    }
+
+    /// Starts to read all texels of one level of one layer of an image, tightly packed, and returns at once, as
+    /// [`Context::start_read`] does for a buffer. Errors are those of [`Context::read_image`].
+    ///
+    /// ```
+    /// use spelter::{ClearColor, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R8G8B8A8_UNORM, [2, 1, 1]).build()?;
+    /// context.clear_image(&image, ClearColor::Float([1.0; 4]))?;
+    /// let frame = context.start_read_image::<[u8; 4]>(&image, 0, 0)?;
+    /// context.clear_image(&image, ClearColor::Float([0.0; 4]))?; // comes after
+    /// assert_eq!(frame.finish()?, [[255; 4]; 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn start_read_image<T: AnyBitPattern>(
+        &self,
+        image: &Image,
+        level: u32,
+        layer: u32,
+    ) -> Result<ReadBack<T>, Error> {
+        check_texel_type::<T>("read", image)?;
+        loop {
+            let (part, bytes) = self.check_level("read", image, level, layer)?;
+            whole::<T>(image.resource(), bytes)?;
+            if let Some(staging) = self.copy_level_for_host((image, level, layer), &part, bytes)? {
+                return Ok(ReadBack { fence: self.flush()?, staging: Some(staging), bytes, values: PhantomData });
+            }
+        }
+    }
+
+    /// Records a copy of a level of a layer to a new staging buffer. `None` if another thread has respecified the image
+    /// with another size since the caller has seen that the level has `bytes` bytes.
+    fn copy_level_for_host(
+        &self,
+        (image, level, layer): (&Image, u32, u32),
+        part: &Subresources,
+        bytes: u64,
+    ) -> Result<Option<Arc<ResourceObject>>, Error> {
+        let resource = image.resource();
+        let staging = self.inner().staging(resource, bytes, &mut Waits::empty())?;
+        let is_recorded = self.inner().record(|state| {
+            let source = resource.object_for_command("read")?;
+            if level_bytes(&source, (level, layer))? != bytes {
+                return Ok(false);
+            }
+            let texels = source.image()?;
+            // A level of a layer is one range.
+            let number = part.ranges(texels.info().levels).into_iter().next().unwrap_or_default();
+            let read = Use::of(resource, &source, number, Access::Read);
+            let write = Use::own(&staging, 0..bytes, Access::Write);
+            let (to, region) = (staging.buffer()?, packed(texels.info(), 0, (level, layer)));
+            state.transfer(CommandKind::Copy, &[read, write], |commands| {
+                Direction::ToBuffer.record(commands, (to, texels), region)
+            })?;
+            if let Some(batch) = state.timeline.open() {
+                batch.retain_bytes(bytes);
+            }
+            Ok(true)
+        })?;
+        Ok(is_recorded.then_some(staging))
     }
 
     /// Records a copy of bytes of a buffer to a new staging buffer.
@@ -191,7 +258,7 @@ impl<T: AnyBitPattern> ReadBack<T> {
     fn values(&self) -> Result<Vec<T>, Error> {
         self.fence.count_read(self.bytes);
         match &self.staging {
-            Some(staging) => values_of(staging.storage(), 0..self.bytes),
+            Some(staging) => values_of(self.bytes, |at, piece| staging.storage().read(at, piece)),
             None => Ok(Vec::new()),
         }
     }

@@ -93,23 +93,35 @@ pub(crate) fn check_inside(
     Err(Error::range(format!("{what}: bytes {start}..{end} of {}", resource.described()), rule::INSIDE))
 }
 
-/// Writes all texels of a level of a layer in place. `texels` has the size of the level.
 /// Bytes of the packed texels of a level of a layer.
 pub(crate) fn level_bytes(object: &ResourceObject, at: (u32, u32)) -> Result<u64, Error> {
     Ok(Rows::of(object, at)?.total())
 }
 
+/// Writes all texels of a level of a layer in place. `texels` has the size of the level.
 fn write_level(object: &ResourceObject, at: (u32, u32), texels: &[u8]) -> Result<(), Error> {
     let rows = Rows::of(object, at)?;
     let mut texels = texels.chunks_exact(rows.bytes);
     rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().write(offset, row))
 }
 
-/// Reads all texels of a level of a layer. `texels` has the size of the level.
-pub(super) fn read_level(object: &ResourceObject, at: (u32, u32), texels: &mut [u8]) -> Result<(), Error> {
+/// Reads packed texels of a level of a layer, from byte `first` on: a part of the level, which may begin and end within
+/// rows.
+pub(super) fn read_level(
+    object: &ResourceObject,
+    at: (u32, u32),
+    first: u64,
+    mut texels: &mut [u8],
+) -> Result<(), Error> {
     let rows = Rows::of(object, at)?;
-    let mut texels = texels.chunks_exact_mut(rows.bytes);
-    rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().read(offset, row))
+    let each = rows.bytes as u64;
+    let (mut row, mut skipped) = (first / each, first % each);
+    while !texels.is_empty() {
+        let (part, rest) = texels.split_at_mut(texels.len().min((each - skipped) as usize));
+        object.storage().read(rows.offset(row) + skipped, part)?;
+        (texels, row, skipped) = (rest, row + 1, 0);
+    }
+    Ok(())
 }
 
 /// The layout of the rows of texels of a level of a layer in the storage of an image.
@@ -137,8 +149,12 @@ impl Rows {
 
     /// The offset of each row, slice by slice.
     fn offsets(&self) -> impl Iterator<Item = u64> {
+        (0..self.depth * self.height).map(|row| self.offset(row))
+    }
+
+    /// The offset of a row; rows are numbered slice by slice.
+    fn offset(&self, row: u64) -> u64 {
         let vk::SubresourceLayout { offset, row_pitch, depth_pitch, .. } = self.layout;
-        let slices = (0..self.depth).map(move |slice| offset + slice * depth_pitch);
-        slices.flat_map(move |start| (0..self.height).map(move |row| start + row * row_pitch))
+        offset + row / self.height * depth_pitch + row % self.height * row_pitch
     }
 }

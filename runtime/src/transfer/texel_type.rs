@@ -11,7 +11,7 @@ use crate::layout::{ScalarType, scalar_of};
 /// Checks that `T` can hold texels of an image, or parts of them. Its size divides that of a texel or is a multiple of
 /// it. If it consists of numbers, these have the type of the format's channels, or are unsigned integers with the bits
 /// of a channel or of a whole texel, or bytes. Of other types, such as structs, only the size is checked.
-pub(super) fn check_texel_type<T: 'static>(what: &str, image: &Image) -> Result<(), Error> {
+pub(super) fn check_texel_type<T>(what: &str, image: &Image) -> Result<(), Error> {
     let vk_format = image.info().format;
     let Some(format) = Format::from_vk(vk_format.as_raw()) else { return Ok(()) };
     let (size, texel) = (size_of::<T>() as u64, u64::from(format.bytes()));

@@ -2,7 +2,7 @@
 //! resources or in their order.
 
 use super::{ADD, context, counted};
-use spelter::{Bind, CommandBuffer, Context, Program, Recorder};
+use spelter::{Bind, CommandBuffer, Context, Image, Program, Recorder, vk};
 
 /// Records a command on a buffer that nothing else names, then a fill of another buffer. `refused` is whether the
 /// command is refused. The buffer is destroyed before the submission.
@@ -50,23 +50,30 @@ fn a_refused_dispatch_names_no_buffer() {
 }
 
 #[test]
-fn an_indirect_dispatch_that_the_driver_refuses_names_no_buffer() {
-    // The counts are in the buffer, so only the driver finds that their offset is not a multiple of 4.
+fn an_indirect_dispatch_of_a_misaligned_offset_names_no_buffer() {
     submits_without(true, |commands, program, [own, to]| {
         commands.dispatch(program).bind(0, 0, own).bind(0, 1, to).indirect(own, 2)
     });
 }
 
-/// Records `refused` dispatches that the driver refuses on `large`, then a fill.
+/// An image of one texel of 4 bytes. The driver refuses copies at other offsets than multiples of 4.
+fn texel(context: &Context) -> Image {
+    context.image(vk::Format::R32_UINT, [1, 1, 1]).build().unwrap()
+}
+
+/// Records, `refused` times, commands that are refused on `large`, then a fill.
 fn after_refusals(context: &Context, large: &spelter::Buffer, refused: usize) -> CommandBuffer {
     let program = context.program_wgsl(ADD).unwrap();
     let (step, to) = (context.buffer_from(&[1u32]).unwrap(), context.buffer_zeroed(256).unwrap());
+    let image = texel(context);
     let record = |commands: &mut Recorder| {
         for _ in 0..refused {
             let dispatch = commands.dispatch(&program).bind(0, 0, &step).bind(0, 1, large);
             assert!(dispatch.indirect(&step, 0).is_err(), "12 bytes are not in it");
             let dispatch = commands.dispatch(&program).bind(0, 0, &step).bind(0, 1, large);
             assert!(dispatch.indirect(&to, 2).is_err(), "not a multiple of 4");
+            // Found by the driver only, when the command has named its resources.
+            assert!(commands.copy_buffer_to_image(large, 2, (&image, 0, 0)).is_err(), "not a multiple of a texel");
         }
         commands.fill(&to, 1)
     };
@@ -90,10 +97,12 @@ fn a_refused_command_orders_nothing() {
     let context = context();
     let program = context.program_wgsl(ADD).unwrap();
     let (step, to) = (context.buffer_from(&[1u32; 4]).unwrap(), context.buffer_zeroed(256).unwrap());
+    let image = texel(&context);
     let record = |commands: &mut Recorder| {
-        // It would have written `step`, which the next command reads.
+        // They would have written `step`, which the next command reads.
         let refused = commands.dispatch(&program).bind(0, 0, &to).bind(0, 1, &step).indirect(&to, 2);
         assert!(refused.is_err());
+        assert!(commands.copy_image_to_buffer((&image, 0, 0), &step, 2).is_err());
         commands.copy(&step, 0, &to, 0, 16)
     };
     let (stats, commands) = counted(&context, || context.record(record).unwrap());
@@ -107,11 +116,11 @@ fn what_comes_after_a_refused_command_runs_on_the_right_buffers() {
     let context = context();
     let program = context.program_wgsl(ADD).unwrap();
     let buffers: Vec<_> = (0..4).map(|_| context.buffer_zeroed(256).unwrap()).collect();
-    let step = context.buffer_from(&[2u32]).unwrap();
+    let (step, image) = (context.buffer_from(&[2u32]).unwrap(), texel(&context));
     let record = |commands: &mut Recorder| {
         buffers.iter().try_for_each(|to| {
             // The first to name `to`, then a command that is recorded.
-            assert!(commands.dispatch(&program).bind(0, 0, to).bind(0, 1, &step).indirect(to, 1).is_err());
+            assert!(commands.copy_buffer_to_image(to, 1, (&image, 0, 0)).is_err());
             commands.dispatch(&program).bind(0, 0, &step).bind(0, 1, to).groups([1, 1, 1])
         })
     };

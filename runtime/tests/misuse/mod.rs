@@ -12,7 +12,7 @@ use spelter::{
     SamplerInfo, Slot, vk,
 };
 
-use rules::{GONE, MAPPED, SOURCE, cases};
+use rules::{GONE, INSIDE, MAPPED, SOURCE, cases};
 
 const COPY: &str = "
 @group(0) @binding(0) var<uniform> step: vec4<u32>;
@@ -244,4 +244,35 @@ fn a_dispatch_names_all_that_is_wrong() {
     assert_eq!(recorded.unwrap().to_string(), expected);
     context.submit(&commands.unwrap()).unwrap();
     stage.works("all errors of a recording");
+}
+
+/// The errors of the buffer with the counts are among those of its dispatch, with the label of the dispatch.
+#[test]
+fn an_indirect_dispatch_names_all_that_is_wrong() {
+    let stage = Stage::new();
+    let expected = format!(
+        "several errors:
+  dispatch `counted`: bytes 58..70 of buffer `gone` of 64 bytes {INSIDE}
+  vkCmdDispatchIndirect: dispatch `counted`: offset 58 is not a multiple of 4 \
+         (VUID-vkCmdDispatchIndirect-offset-02710)
+  dispatch `counted`: buffer `gone` of 64 bytes is destroyed {GONE}
+  binding 0.1: dispatch `counted`: buffer `mapped` of 64 bytes is mapped {MAPPED}"
+    );
+    let broken = |dispatch: Dispatch<'_>| {
+        let dispatch = dispatch.label("counted").bind(0, 0, &stage.step).bind(0, 1, &stage.mapped);
+        dispatch.bind(0, 2, &stage.to).indirect(&stage.gone, 58).unwrap_err()
+    };
+    assert_eq!(broken(stage.context.dispatch(&stage.copy)).to_string(), expected);
+    let mut recorded = None;
+    let record = |commands: &mut spelter::Recorder| {
+        recorded = Some(broken(commands.dispatch(&stage.copy)));
+        Ok(())
+    };
+    stage.context.record(record).unwrap();
+    assert_eq!(recorded.unwrap().to_string(), expected);
+    // A single error has the label, too.
+    let error = stage.context.dispatch(&stage.copy).label("odd").indirect(&stage.source, 2).unwrap_err();
+    let of = "vkCmdDispatchIndirect: dispatch `odd`: offset 2 is not a multiple of 4";
+    assert_eq!(error.to_string(), format!("{of} (VUID-vkCmdDispatchIndirect-offset-02710)"));
+    stage.works("all errors of an indirect dispatch");
 }

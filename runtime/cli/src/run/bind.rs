@@ -10,7 +10,7 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::file;
 use crate::image::{self, Source};
-use crate::slot::Slot;
+use crate::slot::{Slot, named};
 use crate::value::Value;
 
 /// All that is bound.
@@ -59,19 +59,30 @@ impl BoundResources {
     }
 }
 
-/// One resource for each descriptor of the program. An error if one is missing, too many or too small.
+/// One resource for each descriptor of the program. The error names all options and bindings that are wrong: missing,
+/// given twice, of another kind.
 pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<BoundResources, Failure> {
     let infos = program.bindings();
-    let mut seen = BTreeSet::new();
-    for (option, slot) in given(args) {
-        check(option, slot, program)?;
+    let (mut seen, mut refused, mut wrong) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    for (option, slot, name) in given(args) {
+        if let Err(failure) = check((option, slot, name), program) {
+            refused.insert((slot.group, slot.binding));
+            wrong.push(failure);
+        }
         if !seen.insert((slot, option == "--sampler")) {
-            return Err(Failure::misuse(format!("binding {slot} is given twice")));
+            wrong.push(Failure::misuse(format!("binding {} is given twice", named(slot, name))));
         }
     }
     let (mut nulls, mut notes) = (Vec::new(), Vec::new());
-    for info in infos {
-        let empty = empty_elements(info, &seen)?;
+    // A binding whose option is wrong is not said to lack one.
+    for info in infos.iter().filter(|info| !refused.contains(&(info.group, info.binding))) {
+        let empty = match empty_elements(info, &seen) {
+            Ok(empty) => empty,
+            Err(failure) => {
+                wrong.push(failure);
+                continue;
+            }
+        };
         if let Some(Slot { group, binding, .. }) = empty.first() {
             let problem = format!("{} of {} elements have no resource and are null", empty.len(), info.count);
             notes.push(format!("binding {group}.{binding}: {problem}: reads give 0, writes are dropped"));
@@ -79,6 +90,7 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
         let given = given_nulls(args).filter(|slot| (slot.group, slot.binding) == (info.group, info.binding));
         nulls.extend(given.chain(empty).map(|slot| (slot, info.kind)));
     }
+    Failure::all(&wrong)?;
     let (images, samplers) =
         (images::images(context, infos, &args.images)?, images::samplers(context, infos, &args.images)?);
     Ok(BoundResources { buffers: buffers(context, infos, args)?, images, samplers, nulls, notes })
@@ -86,18 +98,18 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
 
 /// The buffers of `--bind`, `--uniform` and `--texels`.
 fn buffers(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<Vec<BoundBuffer>, Failure> {
-    let storage = args.bind.iter().map(|bind| ("--bind", bind.slot, &bind.value, None));
-    let uniform = args.uniform.iter().map(|bind| ("--uniform", bind.slot, &bind.value, None));
+    let storage = args.bind.iter().map(|bind| (("--bind", bind.slot, bind.name.as_deref()), &bind.value, None));
+    let uniform = args.uniform.iter().map(|bind| (("--uniform", bind.slot, bind.name.as_deref()), &bind.value, None));
     let texels = args.images.texels.iter().filter_map(|texels| {
         let (format, value) = texels.contents.as_ref()?;
-        Some(("--texels", texels.slot, value, Some(image::vulkan(*format))))
+        Some((("--texels", texels.slot, texels.name.as_deref()), value, Some(image::vulkan(*format))))
     });
-    let all = storage.chain(uniform).chain(texels).filter(|(_, _, value, _)| **value != Value::Null);
+    let all = storage.chain(uniform).chain(texels).filter(|(_, value, _)| **value != Value::Null);
     // Those with contents first, which others name.
-    let (same, filling): (Vec<_>, Vec<_>) = all.partition(|(_, _, value, _)| matches!(value, Value::Same(_)));
+    let (same, filling): (Vec<_>, Vec<_>) = all.partition(|(_, value, _)| matches!(value, Value::Same(_)));
     let mut made: Vec<BoundBuffer> = Vec::new();
-    for (option, slot, value, format) in filling.into_iter().chain(same) {
-        let wrong = |failure: Failure| failure.of(format_args!("{option} {slot}"));
+    for ((option, slot, name), value, format) in filling.into_iter().chain(same) {
+        let wrong = |failure: Failure| failure.of(format_args!("{option} {}", named(slot, name)));
         let info = info_of(infos, slot).ok_or_else(|| wrong(Failure::misuse("the program does not use it")))?;
         let buffer = match value {
             Value::Same(other) => of_slot(&made, *other),
@@ -123,13 +135,16 @@ fn given_nulls(args: &RunArgs) -> impl Iterator<Item = Slot> {
     buffers.chain(images).chain(texels)
 }
 
-/// The slots of all options.
-fn given(args: &RunArgs) -> impl Iterator<Item = (&'static str, Slot)> {
-    let storage = args.bind.iter().map(|bind| ("--bind", bind.slot));
-    let uniform = args.uniform.iter().map(|bind| ("--uniform", bind.slot));
-    let image = args.images.image.iter().map(|image| ("--image", image.slot));
-    let sampler = args.images.sampler.iter().map(|sampler| ("--sampler", sampler.slot));
-    let texels = args.images.texels.iter().map(|texels| ("--texels", texels.slot));
+/// An option, its slot, and the name that the user wrote for it.
+type Given<'a> = (&'static str, Slot, Option<&'a str>);
+
+/// All options.
+pub(super) fn given(args: &RunArgs) -> impl Iterator<Item = Given<'_>> {
+    let storage = args.bind.iter().map(|bind| ("--bind", bind.slot, bind.name.as_deref()));
+    let uniform = args.uniform.iter().map(|bind| ("--uniform", bind.slot, bind.name.as_deref()));
+    let image = args.images.image.iter().map(|image| ("--image", image.slot, image.name.as_deref()));
+    let sampler = args.images.sampler.iter().map(|sampler| ("--sampler", sampler.slot, sampler.name.as_deref()));
+    let texels = args.images.texels.iter().map(|texels| ("--texels", texels.slot, texels.name.as_deref()));
     storage.chain(uniform).chain(image).chain(sampler).chain(texels)
 }
 
@@ -138,23 +153,19 @@ pub(crate) fn info_of(infos: &[BindingInfo], slot: Slot) -> Option<&BindingInfo>
     infos.iter().find(|info| (info.group, info.binding) == (slot.group, slot.binding))
 }
 
-fn check(option: &str, slot: Slot, program: &Program) -> Result<(), Failure> {
+fn check((option, slot, name): Given<'_>, program: &Program) -> Result<(), Failure> {
+    let wrong = |problem: String| Err(Failure::misuse(format!("{option} {}: {problem}", named(slot, name))));
     let Some(info) = info_of(program.bindings(), slot) else {
-        return Err(Failure::misuse(format!(
-            "{option} {slot}: {:?} does not use it; {}",
-            program.entry(),
-            used(program)
-        )));
+        return wrong(format!("{:?} does not use it; {}", program.entry(), used(program)));
     };
     if slot.element >= info.count {
-        return Err(Failure::misuse(format!("{option} {slot}: the binding has {} elements", info.count)));
+        return wrong(format!("the binding has {} elements", info.count));
     }
     let options = options_for(info.kind);
     if options.contains(&option) {
         return Ok(());
     }
-    let (is, right) = (info.kind.description(), options.join(" and "));
-    Err(Failure::misuse(format!("{option} {slot}: it is a {is}: use {right}")))
+    wrong(format!("it is a {}: use {}", info.kind.description(), options.join(" and ")))
 }
 
 /// The elements of an array that no option names: they become null descriptors. It is an error if no element has a

@@ -8,7 +8,7 @@ use crate::args::ImageArgs;
 use crate::failure::Failure;
 use crate::file;
 use crate::image::{self, Contents, Picture, Source};
-use crate::slot::Slot;
+use crate::slot::{Slot, named};
 use crate::structured::ImageOption;
 
 /// The largest level of an image, in bytes.
@@ -94,7 +94,8 @@ pub(crate) fn samplers(
 fn sampler(context: &Context, slot: Slot, args: &ImageArgs) -> Result<Sampler, Failure> {
     let option = args.sampler.iter().find(|option| option.slot == slot);
     let info = option.map(|option| option.options.0).unwrap_or_default();
-    context.sampler(&info).map_err(|error| Failure::from(error).of(format_args!("--sampler {slot}")))
+    let name = option.and_then(|option| option.name.as_deref());
+    context.sampler(&info).map_err(|error| Failure::from(error).of(format_args!("--sampler {}", named(slot, name))))
 }
 
 fn one(
@@ -104,7 +105,7 @@ fn one(
     args: &ImageArgs,
 ) -> Result<BoundImage, Failure> {
     let slot = option.slot;
-    let wrong = |failure: Failure| failure.of(format_args!("--image {slot}"));
+    let wrong = |failure: Failure| failure.of(format_args!("--image {}", named(slot, option.name.as_deref())));
     let info = info_of(infos, slot).ok_or_else(|| wrong(Failure::misuse("the program does not use it")))?;
     let made = make(context, info, &option.source).map_err(wrong)?;
     let sampler = match info.kind {

@@ -121,7 +121,7 @@ fn dispatch(
             let mut dispatch = bound.to(context.dispatch(program));
             dispatch = args.push.iter().flat_map(|push| &push.0).fold(dispatch, |dispatch, byte| dispatch.push(byte));
             let groups = args.groups(program.workgroup_size());
-            dispatch.groups(groups).map_err(|error| misuse::failure(error, program, args.size_option()))?;
+            dispatch.groups(groups).map_err(|error| misuse::failure(error, program, args))?;
             context.finish().map_err(|error| shader.failed(error))?;
             Ok(start.elapsed())
         })

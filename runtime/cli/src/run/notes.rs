@@ -6,6 +6,7 @@ use spelter::{BindingKind, Program};
 use super::bind::{BoundBuffer, BoundResources, info_of};
 use super::report::find;
 use crate::args::RunArgs;
+use crate::slot::named;
 
 /// The notes of a run, for standard error.
 pub(super) fn of(program: &Program, bound: &BoundResources, args: &RunArgs) -> Vec<String> {
@@ -27,8 +28,8 @@ pub(super) fn of(program: &Program, bound: &BoundResources, args: &RunArgs) -> V
     notes.extend(beyond(program, bound, args));
     notes.extend(bound.buffers.iter().filter_map(|bound| empty(program, bound)));
     for print in args.out.iter().filter(|print| print.range.is_none()) {
-        if let Ok(found) = find(bound, "--out", print.slot)
-            && let (name, size) = (found.name(), found.bytes())
+        if let Ok(found) = find(bound, "--out", (print.slot, &print.name))
+            && let (name, size) = (named(found.name(), print.name.as_deref()), found.bytes())
             && let rest = size % print.element.stride()
             && rest != 0
         {
@@ -56,8 +57,8 @@ fn beyond(program: &Program, bound: &BoundResources, args: &RunArgs) -> Option<S
         return None;
     }
     args.out.iter().find_map(|print| {
-        let found = find(bound, "--out", print.slot).ok()?;
-        let (name, info) = (found.name(), info_of(program.bindings(), print.slot)?);
+        let found = find(bound, "--out", (print.slot, &print.name)).ok()?;
+        let (name, info) = (named(found.name(), print.name.as_deref()), info_of(program.bindings(), print.slot)?);
         let shown = print.range.map_or(found.bytes() / print.element.stride(), |(_, last)| last);
         let is_result = info.kind == BindingKind::StorageBuffer && !info.read_only;
         (is_result && shown > ran).then(|| {

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::image::{self, Clamped};
 use crate::output::Output;
-use crate::slot::Slot;
+use crate::slot::{Slot, named};
 use crate::statistics::Samples;
 use crate::structured::{Print, Save};
 
@@ -30,27 +30,28 @@ const MAX_SHOWN: u64 = 1 << 20;
 /// Checks `--out`, `--save` and `--trace` before the run.
 pub(super) fn check(bound: &BoundResources, args: &RunArgs) -> Result<(), Failure> {
     for print in &args.out {
-        let slot = print.slot;
-        let found = find(bound, "--out", print.slot)?;
+        let place = named(print.slot, print.name.as_deref());
+        let found = find(bound, "--out", (print.slot, &print.name))?;
         let elements = found.bytes() / print.element.stride();
         if let Some((first, last)) = print.range
             && last > elements
         {
             let of = format!("{} of {elements} elements", found.kind());
-            return Err(Failure::misuse(format!("--out {slot}: elements {first}..{last} of {of}")));
+            return Err(Failure::misuse(format!("--out {place}: elements {first}..{last} of {of}")));
         }
         let (first, last) = print.range.unwrap_or((0, elements));
         let scalars = (last - first).saturating_mul(print.element.scalars());
         if scalars > MAX_SHOWN {
             let problem = "values are too many to print: use FIRST..LAST or --save";
-            return Err(Failure::misuse(format!("--out {slot}: {scalars} {problem}")));
+            return Err(Failure::misuse(format!("--out {place}: {scalars} {problem}")));
         }
     }
     args.trace.iter().try_for_each(|path| file::check_target(path))?;
     args.save.iter().try_for_each(|save| {
-        let found = find(bound, "--save", save.slot)?;
+        let found = find(bound, "--save", (save.slot, &save.name))?;
         if has_extension(save, &["png"]) && !matches!(found, Found::Image(_)) {
-            let (slot, path, kind) = (save.slot, save.path.display(), found.kind());
+            let slot = named(save.slot, save.name.as_deref());
+            let (path, kind) = (save.path.display(), found.kind());
             let problem = "is no picture, as a storage texture is; a file with another extension gets the bytes";
             return Err(Failure::misuse(format!("--save {slot}: {path}: {kind} {problem}")));
         }
@@ -71,14 +72,14 @@ const OTHER_PICTURES: [&str; 7] = ["jpg", "jpeg", "bmp", "gif", "webp", "tif", "
 pub(super) fn save(context: &Context, bound: &BoundResources, args: &RunArgs) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
     for save in &args.save {
-        let found = find(bound, "--save", save.slot)?;
+        let found = find(bound, "--save", (save.slot, &save.name))?;
         match found {
             Found::Image(image) if has_extension(save, &["png"]) => {
                 let texels = image.texels(context)?;
                 let clamped = image::save(&save.path, image.format, image.sheet(), &texels)?;
                 if clamped == Clamped(true) {
-                    let (slot, path) = (save.slot, save.path.display());
-                    notes.push(format!("--save {slot}: {path}: values outside of 0 to 1 were clamped"));
+                    let (place, path) = (named(save.slot, save.name.as_deref()), save.path.display());
+                    notes.push(format!("--save {place}: {path}: values outside of 0 to 1 were clamped"));
                 }
             }
             found => {
@@ -171,20 +172,31 @@ impl<'a> Found<'a> {
     }
 }
 
-pub(super) fn find<'a>(bound: &'a BoundResources, option: &str, slot: Slot) -> Result<Found<'a>, Failure> {
+/// What is bound to the slot of an option, for which the user may have written a name.
+pub(super) fn find<'a>(
+    bound: &'a BoundResources,
+    option: &str,
+    (slot, name): (Slot, &Option<String>),
+) -> Result<Found<'a>, Failure> {
     let buffers = || bound.buffers.iter().map(|buffer| (buffer.slot, Found::Buffer(buffer)));
     let images = || bound.images.iter().map(|image| (image.slot, Found::Image(image)));
     let Some((_, found)) = buffers().chain(images()).find(|(at, _)| *at == slot) else {
         let list: Vec<_> = buffers().chain(images()).map(|(_, found)| found.name()).collect();
         let has = if list.is_empty() { "nothing is bound".into() } else { format!("bound are {}", list.join(", ")) };
-        return Err(Failure::misuse(format!("{option} {slot}: no buffer is bound to it; {has}")));
+        return Err(Failure::misuse(format!(
+            "{option} {}: no buffer is bound to it; {has}",
+            named(slot, name.as_deref())
+        )));
     };
     Ok(found)
 }
 
 /// Values of a buffer or an image, for one `--out`.
 struct Shown<'a> {
-    name: &'a str,
+    /// The slot as text.
+    place: &'a str,
+    /// The name that the user wrote for it.
+    name: Option<&'a str>,
     element: &'a Element,
     hex: bool,
     first: u64,
@@ -192,11 +204,18 @@ struct Shown<'a> {
 }
 
 fn read<'a>(context: &Context, bound: &'a BoundResources, print: &'a Print) -> Result<Shown<'a>, Failure> {
-    let found = find(bound, "--out", print.slot)?;
+    let found = find(bound, "--out", (print.slot, &print.name))?;
     let each = print.element.stride();
     let (first, last) = print.range.unwrap_or((0, found.bytes() / each));
     let bytes = found.read(context, first * each..last * each)?;
-    Ok(Shown { name: found.name(), element: &print.element, hex: print.hex, first, bytes })
+    Ok(Shown {
+        place: found.name(),
+        name: print.name.as_deref(),
+        element: &print.element,
+        hex: print.hex,
+        first,
+        bytes,
+    })
 }
 
 impl Shown<'_> {
@@ -205,19 +224,23 @@ impl Shown<'_> {
     }
 
     fn json(&self) -> Json {
-        json!({
-            "binding": self.name,
+        let mut shown = json!({
+            "binding": self.place,
             "type": self.element.to_string(),
             "first": self.first,
             "values": self.elements().map(|bytes| self.element.json(bytes, self.hex)).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(name) = self.name {
+            shown["name"] = name.into();
+        }
+        shown
     }
 
     /// Prints a short list on one line, a long one in rows that begin with the index of their first element: `[8]`.
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
         let shown: Vec<String> = self.elements().map(|bytes| self.element.show(bytes, self.hex)).collect();
         let on_a_line = (ON_A_LINE / self.element.scalars().max(1) as usize).max(1);
-        let head = output.faint(&format!("{} {}", self.name, self.element));
+        let head = output.faint(&format!("{} {}", named(self.place, self.name), self.element));
         if shown.len() <= on_a_line {
             return output.line(format!("{head}  {}", shown.join(" ")));
         }

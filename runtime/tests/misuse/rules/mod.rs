@@ -17,7 +17,7 @@ use crate::misuse::Stage;
 pub(crate) type Case = (&'static str, fn(&Stage) -> Result<(), Error>, &'static str, &'static str);
 
 pub(crate) const SOURCE: &str = "buffer `source` of 64 bytes";
-const INSIDE: &str = "(rule: a range lies within its resource, and does not end before it begins)";
+pub(crate) const INSIDE: &str = "(rule: a range lies within its resource, and does not end before it begins)";
 pub(crate) const GONE: &str = "(rule: a destroyed resource is not used)";
 pub(crate) const MAPPED: &str =
     "(rule: a resource is used by commands while it is mapped only if the mapping is persistent)";

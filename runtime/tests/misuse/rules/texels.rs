@@ -87,6 +87,18 @@ pub(super) const CASES: &[Case] = &[
         TEXEL,
     ),
     (
+        "long arrays have the numeric type of the image",
+        |s| s.context.read_image::<[f32; 8]>(&s.sheet, 0, 0).map(drop),
+        "read: values of `[f32; 8]` for texels of R32_UINT of image `sheet` of 4x4x1 R32_UINT",
+        TEXEL,
+    ),
+    (
+        "arrays of arrays have the numeric type of the image",
+        |s| s.context.start_read_image::<[[f32; 4]; 2]>(&s.sheet, 0, 0).map(drop),
+        "read: values of `[[f32; 4]; 2]` for texels of R32_UINT of image `sheet` of 4x4x1 R32_UINT",
+        TEXEL,
+    ),
+    (
         "written values have the numeric type of the image",
         |s| s.context.write_image(&s.sheet, 0, 0, &[[1i32; 2]; 8]).map(drop),
         "write: values of `[i32; 2]` for texels of R32_UINT of image `sheet`",
