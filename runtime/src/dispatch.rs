@@ -212,7 +212,8 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Names this dispatch in its errors, in timelines and in the reasons of a loss; in timelines the name of the
-    /// program follows. Errors of a dispatch without a label have that of its program. In a command buffer the names of the groups precede it.
+    /// program follows. Errors of a dispatch without a label have that of its program. In a command buffer the names of
+    /// the groups precede it.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
