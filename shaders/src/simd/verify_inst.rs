@@ -69,34 +69,26 @@ pub(crate) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
         | InstData::NextWorkgroup
         | InstData::Jump { .. }
         | InstData::Return => {}
-        ref memory => memory_types(kernel, memory, &mut operands)?,
-    }
-    Ok(operands)
-}
-
-/// Instructions with an address.
-fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Result {
-    match *data {
         InstData::Load { ty, address } => {
             word(ty)?;
-            address_types(kernel, address, operands)?;
+            address_types(kernel, address, &mut operands)?;
         }
         InstData::Store { width, address, value, mask } => {
             word(kernel.ty(value))?;
             if width == Width::Half {
                 return Err("a store is of a word or a byte".into());
             }
-            address_types(kernel, address, operands)?;
+            address_types(kernel, address, &mut operands)?;
             operands.push((mask, Type::Mask));
         }
-        InstData::LoadRow { row } => row_types(row, operands),
+        InstData::LoadRow { row } => row_types(row, &mut operands),
         InstData::StoreRow { row, value, mask } => {
-            row_types(row, operands);
+            row_types(row, &mut operands);
             operands.extend([(value, Type::V32), (mask, Type::Mask)]);
         }
-        InstData::LoadElements { ref elements } => element_types(elements, operands, true)?,
+        InstData::LoadElements { ref elements } => element_types(elements, &mut operands, true)?,
         InstData::StoreElements { ref elements, ref values, mask } => {
-            element_types(elements, operands, false)?;
+            element_types(elements, &mut operands, false)?;
             if values.len() != elements.limits.len() {
                 return Err(format!("{} words have {} limits", values.len(), elements.limits.len()));
             }
@@ -104,7 +96,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             operands.push((mask, Type::Mask));
         }
         InstData::Gather { lanes, mask } => {
-            lane_types(lanes, operands)?;
+            lane_types(lanes, &mut operands)?;
             operands.push((mask, Type::Mask));
         }
         InstData::GatherElements { base, index, ref masks } => {
@@ -115,7 +107,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             operands.extend(masks.iter().map(|&mask| (mask, Type::Mask)));
         }
         InstData::Scatter { lanes, value, mask, .. } => {
-            lane_types(lanes, operands)?;
+            lane_types(lanes, &mut operands)?;
             operands.extend([(value, Type::V32), (mask, Type::Mask)]);
         }
         InstData::Atomic { op, lanes, value, comparator, wide, mask, .. } => {
@@ -129,13 +121,13 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             if wide.is_some() && (op.is_half() || op == AtomicOp::FAddHalf) {
                 return Err(format!("there is no atomic64.{}", op.name()));
             }
-            lane_types(lanes, operands)?;
+            lane_types(lanes, &mut operands)?;
             let highs = wide.into_iter().flatten().flatten();
             operands.extend(value.into_iter().chain(comparator).chain(highs).map(|operand| (operand, Type::V32)));
             operands.push((mask, Type::Mask));
         }
-        InstData::FrameLoad { ty, frame, at } => frame_types(kernel, ty, frame, at, operands)?,
-        InstData::FrameStore { frame, at, value } => frame_types(kernel, kernel.ty(value), frame, at, operands)?,
+        InstData::FrameLoad { ty, frame, at } => frame_types(kernel, ty, frame, at, &mut operands)?,
+        InstData::FrameStore { frame, at, value } => frame_types(kernel, kernel.ty(value), frame, at, &mut operands)?,
         InstData::Call { ref routine, area, mask } => {
             routine.check()?;
             let bytes = routine.bytes();
@@ -153,9 +145,8 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             }
             operands.push((base, Type::S64));
         }
-        _ => {}
     }
-    Ok(())
+    Ok(operands)
 }
 
 /// Whether an address is that of the call area.

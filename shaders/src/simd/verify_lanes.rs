@@ -65,6 +65,37 @@ fn effect(kernel: &Kernel, data: &InstData) -> Option<Value> {
         | InstData::Scatter { mask, .. }
         | InstData::Call { mask, .. }
         | InstData::Atomic { mask, .. } => Some(mask),
-        _ => None,
+        // The workgroup's own state, and orders.
+        InstData::FrameStore { .. } | InstData::Zero { .. } | InstData::Fence => None,
+        InstData::Const { .. }
+        | InstData::Lanes { .. }
+        | InstData::Undef { .. }
+        | InstData::Pure { .. }
+        | InstData::Select { .. }
+        | InstData::Wide { .. }
+        | InstData::Splat { .. }
+        | InstData::Extract { .. }
+        | InstData::Pick { .. }
+        | InstData::Permute { .. }
+        | InstData::MaskBits { .. }
+        | InstData::FirstLane { .. }
+        | InstData::Any { .. }
+        | InstData::Context { .. }
+        | InstData::BufferBase { .. }
+        | InstData::BufferLen { .. }
+        | InstData::BufferAt { .. }
+        | InstData::ImageField { .. }
+        | InstData::Load { .. }
+        | InstData::LoadRow { .. }
+        | InstData::LoadElements { .. }
+        | InstData::Gather { .. }
+        | InstData::GatherElements { .. }
+        | InstData::FrameLoad { .. }
+        | InstData::Poll { .. }
+        | InstData::NextWorkgroup
+        | InstData::Jump { .. }
+        | InstData::Branch { .. }
+        | InstData::Switch { .. }
+        | InstData::Return => None,
     }
 }

@@ -227,8 +227,7 @@ impl Widen<'_> {
             let value = if self.builder.ty(value) == Type::V32 { value } else { self.builder.splat(value) };
             self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });
         }
-        self.builder.emit(InstData::Call { routine, area, mask: self.exec });
-        self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(routine.bytes());
+        self.builder.call(routine, area, self.exec);
         let first = operands.len() as u32;
         let load = |row| InstData::FrameLoad { ty: Type::V32, frame: area, at: (first + row) * ROW };
         (0..results).map(|row| self.builder.emit_value(load(row))).collect()

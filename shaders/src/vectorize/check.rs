@@ -147,8 +147,6 @@ impl Widen<'_> {
         for (row, &value) in (1..).zip(rows) {
             self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });
         }
-        let routine = Routine::Check(routine);
-        self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(routine.bytes());
-        self.builder.emit(InstData::Call { routine, area, mask: self.exec });
+        self.builder.call(Routine::Check(routine), area, self.exec);
     }
 }

@@ -82,10 +82,8 @@ impl Widen<'_> {
             self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });
         }
         let routine = Routine::Image(ImageOp { component: 0, ..*op });
-        self.builder.emit(InstData::Call { routine, area, mask: self.exec });
+        self.builder.call(routine, area, self.exec);
         let results = rows.len() as u32;
-        let bytes = routine.bytes();
-        self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(bytes);
         let load = |component| (results + u32::from(component)) * ROW;
         let loads =
             components.iter().map(|&component| InstData::FrameLoad { ty: Type::V32, frame: area, at: load(component) });

@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashMapExt};
 use smallvec::SmallVec;
 
 use super::ssa::Variables;
-use super::{Block, BlockCall, BlockData, Inst, InstData, Kernel, LANES, SubgroupLoop, Type, Value, ValueDef};
+use super::{Block, BlockCall, BlockData, Inst, InstData, Kernel, LANES, Routine, SubgroupLoop, Type, Value, ValueDef};
 
 /// The bits of a mask with all lanes.
 pub(crate) const ALL: u64 = (1 << LANES) - 1;
@@ -208,6 +208,12 @@ impl Builder {
     pub(crate) fn emit_value(&mut self, data: InstData) -> Value {
         let inst = self.emit(data);
         self.kernel.results[inst][0]
+    }
+
+    /// Appends a libcall, and makes the area of rows large enough for it.
+    pub(crate) fn call(&mut self, routine: Routine, area: Value, mask: Value) {
+        self.kernel.call_bytes = self.kernel.call_bytes.max(routine.bytes());
+        self.emit(InstData::Call { routine, area, mask });
     }
 
     /// Appends an instruction without effects, or reuses an equal one.

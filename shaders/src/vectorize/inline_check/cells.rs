@@ -1,6 +1,7 @@
 //! The tests of an access's cells: whether they settle it, and what they become.
 
 use super::super::{LANES, Type, Value, Widen};
+use crate::check::CellLayout;
 use crate::check::inline::state;
 use crate::ir::{Observed, Op, Place, StorageClass, Width};
 use crate::simd::{Address, InstData, LaneAddress, Row};
@@ -58,10 +59,10 @@ impl Widen<'_> {
             false => self.load_cells(words, words.read),
         };
         // The cells of the lanes' own accesses.
-        let lanes = Box::new(std::array::from_fn(|lane| 2 * lane as u32));
+        let lanes = Box::new(std::array::from_fn(|lane| CellLayout::NEXT_GROUP * lane as u32));
         let lanes = self.builder.emit_one(InstData::Lanes { values: lanes });
         let epoch = self.state(state::EPOCH);
-        let first = self.scaled_subgroup_number(2 * LANES);
+        let first = self.scaled_subgroup_number(CellLayout::NEXT_GROUP * LANES);
         let first = self.builder.pure(Op::IAdd, &[epoch, first]);
         let first = self.builder.splat(first);
         let mine = self.builder.pure(Op::IAdd, &[first, lanes]);
@@ -95,7 +96,7 @@ impl Widen<'_> {
         self.enter_block(compare_all);
         let bounds = self.bounds(checked);
         let wide = self.splat_bounds(&bounds);
-        let group = self.builder.constant(Type::V32, u64::from(4 * self.kernel.invocations().next_power_of_two() - 1));
+        let group = self.builder.constant(Type::V32, self.cell_layout().group_mask().into());
         let settled = |widen: &mut Self, cell: Value| {
             let ordered = widen.is_ordered(cell, checked, &wide);
             let differs = widen.builder.pure(Op::Xor, &[cell, mine]);
@@ -238,9 +239,9 @@ impl Widen<'_> {
         let GroupCodes { mask, first_subgroup, subgroup: own } = bounds.groups;
         let group = self.builder.pure(Op::And, &[read, mask]);
         // The subgroup of an invocation, as the group of it.
-        let five = self.constant_like(read, 5);
-        let one = self.constant_like(read, 1);
-        let subgroup = self.builder.pure(Op::LShr, &[group, five]);
+        let lanes = self.constant_like(read, (CellLayout::NEXT_GROUP * LANES).ilog2());
+        let one = self.constant_like(read, CellLayout::NEXT_GROUP.ilog2());
+        let subgroup = self.builder.pure(Op::LShr, &[group, lanes]);
         let subgroup = self.builder.pure(Op::Shl, &[subgroup, one]);
         let subgroup = self.builder.pure(Op::IAdd, &[subgroup, first_subgroup]);
         let is_invocation = self.builder.pure(Op::ULt, &[group, first_subgroup]);

@@ -12,8 +12,9 @@ mod eligible;
 use super::access::bounds::{lane_index, uniform_part};
 use super::access::pattern::AccessPattern;
 use super::access::plan::AccessPlan;
-use super::{Type, Value, Widen};
+use super::{LANES, Type, Value, Widen};
 use crate::check::inline::state;
+use crate::check::{CellLayout, Group};
 use crate::ir::{Observed, ObservedKind, Op, Place, Site, SiteAction, StorageClass, Width};
 use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
 
@@ -84,7 +85,7 @@ struct ReadCells {
 struct GroupCodes {
     /// The bits of a cell that have the group.
     mask: Value,
-    /// The least group that is a subgroup; those below are single invocations.
+    /// That of the first subgroup; those below are single invocations.
     first_subgroup: Value,
     /// That of the present subgroup.
     subgroup: Value,
@@ -278,10 +279,14 @@ impl Widen<'_> {
         self.builder.pure(Op::IMul, &[self.subgroup.number, factor])
     }
 
+    fn cell_layout(&self) -> CellLayout {
+        CellLayout::new(self.kernel.invocations(), LANES)
+    }
+
     /// The cell of the workgroup at an epoch.
     fn workgroup_cell(&mut self, epoch: Value) -> Value {
-        let rounded = self.kernel.invocations().next_power_of_two();
-        self.builder.plus(epoch, 2 * (2 * rounded - 1))
+        let bits = self.cell_layout().group_bits(Group::Workgroup);
+        self.builder.plus(epoch, bits)
     }
 
     fn bounds(&mut self, checked: CheckedAccess) -> CellBounds {
@@ -302,13 +307,14 @@ impl Widen<'_> {
         };
         let epoch = self.state(state::EPOCH);
         let several_workgroups = self.state(state::SEVERAL_WORKGROUPS);
-        let rounded = self.kernel.invocations().next_power_of_two();
-        let group = self.scaled_subgroup_number(2);
-        let group = self.builder.plus(group, 2 * rounded);
+        let layout = self.cell_layout();
+        let first_subgroup = layout.group_bits(Group::Subgroup(0));
+        let group = self.scaled_subgroup_number(CellLayout::NEXT_GROUP);
+        let group = self.builder.plus(group, first_subgroup);
         let subgroup = self.builder.pure(Op::IAdd, &[epoch, group]);
         let workgroup = self.workgroup_cell(epoch);
-        let mask = self.builder.s32(4 * rounded - 1);
-        let first_subgroup = self.builder.s32(2 * rounded);
+        let mask = self.builder.s32(layout.group_mask());
+        let first_subgroup = self.builder.s32(first_subgroup);
         CellBounds {
             settled_below,
             first_epoch,

@@ -9,7 +9,7 @@ use crate::check;
 use crate::check::inline::state;
 use crate::ir::{Kernel, Op, Site, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, BlockCall, CheckRoutine, Field, InstData, Routine, Type, Value};
+use crate::simd::{Address, BlockCall, CheckRoutine, Field, InstData, LANES, Routine, Type, Value};
 use crate::vectorize::plans::Plans;
 
 /// A control barrier with a check.
@@ -35,7 +35,7 @@ impl Meeting {
         let words = if plans.inline.is_empty() { None } else { check::words_of_barrier(&kernel.sites[site].action) };
         let settled = words.map(|words| InlineMeeting {
             state: plans.layout.descriptor_count + plans.inline.slices() - 1,
-            unit: 4 * kernel.invocations().next_power_of_two(),
+            unit: check::CellLayout::new(kernel.invocations(), LANES).unit(),
             words,
         });
         Self { site, settled }
@@ -69,9 +69,8 @@ impl Meeting {
         }
         enter(builder, call);
         let routine = Routine::Check(CheckRoutine::Barrier(self.site));
-        builder.kernel.call_bytes = builder.kernel.call_bytes.max(routine.bytes());
         let area = builder.emit_one(InstData::Context { field: Field::Calls });
-        builder.emit(InstData::Call { routine, area, mask: lanes });
+        builder.call(routine, area, lanes);
         builder.jump(end);
         enter(builder, end);
     }
