@@ -3,7 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop, Type, Value,
+    Address, BoundedIndex, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop, Type,
+    Value,
 };
 use crate::ir::Width;
 use crate::ssa::{LineOf, print_atomic_operands, print_blocks};
@@ -192,7 +193,7 @@ impl Display for Address {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { base, index, scale, disp } = *self;
         write!(f, "{base}")?;
-        let Some((index, limit)) = index else { return print_disp(f, disp) };
+        let Some(BoundedIndex { index, limit }) = index else { return print_disp(f, disp) };
         write!(f, " + {index} * {scale}")?;
         print_disp(f, disp)?;
         write!(f, " if {index} < {limit}")

@@ -1,6 +1,6 @@
 //! Rules for single instructions: operand types and parameters.
 
-use super::{Address, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
+use super::{Address, BoundedIndex, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
 use crate::ir::op::{is_basic, works_on_doubles, works_on_exponents, works_on_subwords};
 use crate::ir::{self, AtomicOp, Op, Width};
 use crate::ssa;
@@ -229,7 +229,7 @@ fn address_types(kernel: &Kernel, address: Address, operands: &mut Operands) -> 
     match address.index {
         None if address.scale != 1 => Err(format!("scale {} without an index", address.scale)),
         None => Ok(()),
-        Some((index, limit)) => {
+        Some(BoundedIndex { index, limit }) => {
             let ty = kernel.ty(index);
             if !matches!(ty, Type::S32 | Type::S64) {
                 return Err(format!("{index} is {ty}, not s32 or s64"));

@@ -207,7 +207,7 @@ impl Widen<'_> {
             let last = self.builder.wide(WideOp::Add, &[first, last]);
             self.builder.wide(WideOp::Lt, &[last, limit])
         } else {
-            let (_, _, inside) = lane_index(self, &offset.lanes, rest);
+            let inside = lane_index(self, &offset.lanes, rest).inside;
             let outside = self.builder.and_not(self.exec, inside);
             let any = self.builder.any(outside);
             self.builder.pure(Op::LNot, &[any])

@@ -3,7 +3,7 @@
 use cranelift_entity::SecondaryMap;
 
 use super::CandidateLoop;
-use crate::simd::{Address, BlockCall, InstData, Kernel, Value};
+use crate::simd::{Address, BlockCall, BoundedIndex, InstData, Kernel, Value};
 
 /// The values that vary with the subgroup; `None` if a branch could send the two subgroups to different blocks, or if a
 /// subgroup with an empty mask could do harm.
@@ -79,7 +79,7 @@ fn mask_decides(kernel: &Kernel, condition: Value, then: &BlockCall) -> bool {
 fn is_safe(kernel: &Kernel, variant: &SecondaryMap<Value, bool>, address: &Address) -> bool {
     match address.index {
         None => !variant[address.base],
-        Some((index, limit)) => {
+        Some(BoundedIndex { index, limit }) => {
             let words = u64::from(u32::MAX);
             !(variant[index] || variant[address.base]) || kernel.constant(limit).is_none_or(|limit| limit <= words)
         }

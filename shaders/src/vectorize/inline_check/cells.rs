@@ -4,16 +4,16 @@ use super::super::{LANES, Type, Value, Widen};
 use crate::check::CellLayout;
 use crate::check::inline::state;
 use crate::ir::{Observed, Op, Place, StorageClass, Width};
-use crate::simd::{Address, InstData, LaneAddress, Row};
+use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row};
 
-use super::{CellBounds, CheckedAccess, CheckedWords, GroupCodes, ReadCells, WordSet};
+use super::{CellBounds, CellUpdate, CheckedAccess, CheckedWords, GroupCodes, ReadCells, WordSet};
 
 impl Widen<'_> {
     /// One word, which the active lanes read.
-    pub(super) fn check_word(&mut self, checked: CheckedAccess, (words, limit): (&CheckedWords, Value), place: &Place) {
+    pub(super) fn check_word(&mut self, checked: CheckedAccess, words: &CheckedWords, limit: Value, place: &Place) {
         let bounds = &self.bounds(checked);
         let load = |widen: &mut Self, base: Value| {
-            let address = Address { base, index: Some((words.index, limit)), scale: 4, disp: 0 };
+            let address = Address { base, index: Some(BoundedIndex { index: words.index, limit }), scale: 4, disp: 0 };
             widen.builder.emit_value(InstData::Load { ty: Type::S32, address })
         };
         let [written, read] = [words.written, words.read].map(|base| load(self, base));
@@ -42,7 +42,8 @@ impl Widen<'_> {
         let all = self.builder.pure(Op::LAnd, &[all, several]);
         self.builder.branch(all, record, call);
         self.enter_block(record);
-        let address = Address { base: words.read, index: Some((words.index, limit)), scale: 4, disp: 0 };
+        let address =
+            Address { base: words.read, index: Some(BoundedIndex { index: words.index, limit }), scale: 4, disp: 0 };
         self.builder.emit(InstData::Store { width: Width::Word, address, value: new, mask: self.exec });
         self.builder.jump(end);
         self.enter_block(call);
@@ -92,7 +93,7 @@ impl Widen<'_> {
         self.builder.branch(open, compare_all, record);
         self.enter_block(record);
         let old = if checked.writes { written } else { read };
-        self.record(checked, words, (old, new), !checked.shared || checked.unread, [call, end]);
+        self.record(checked, words, CellUpdate { old, new }, !checked.shared || checked.unread, [call, end]);
         self.enter_block(compare_all);
         let bounds = self.bounds(checked);
         let wide = self.splat_bounds(&bounds);
@@ -133,7 +134,7 @@ impl Widen<'_> {
         let open = self.builder.any(open);
         self.builder.branch(open, call, record_all);
         self.enter_block(record_all);
-        self.record(checked, words, (old, new), checked.unread, [call, end]);
+        self.record(checked, words, CellUpdate { old, new }, checked.unread, [call, end]);
         self.enter_block(call);
         self.observe_place(Observed::access(checked.site, Width::Word), place, None);
         self.builder.jump(end);
@@ -174,7 +175,7 @@ impl Widen<'_> {
         &mut self,
         checked: CheckedAccess,
         words: &CheckedWords,
-        (old, new): (Value, Value),
+        CellUpdate { old, new }: CellUpdate,
         unread: bool,
         [call, end]: [super::super::Block; 2],
     ) {

@@ -9,14 +9,14 @@
 mod cells;
 mod eligible;
 
-use super::access::bounds::{lane_index, uniform_part};
+use super::access::bounds::{LaneIndex, lane_index, uniform_part};
 use super::access::pattern::AccessPattern;
 use super::access::plan::AccessPlan;
 use super::{LANES, Type, Value, Widen};
 use crate::check::inline::state;
 use crate::check::{CellLayout, Group};
 use crate::ir::{Observed, ObservedKind, Op, Place, Site, SiteAction, StorageClass, Width};
-use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
+use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row, WideOp};
 
 pub(super) use eligible::{CheckedReads, first_slice, has_fences, inline_checks, mutual_bindings};
 use eligible::{descriptor_of, is_input, is_marked_atomic, plain};
@@ -55,6 +55,13 @@ enum WordSet {
     Contiguous(Value),
     /// A word for each lane, perhaps one for several; the lanes that are active and in bounds.
     PerLane(Value),
+}
+
+/// What an access replaces in the cells of its words.
+#[derive(Clone, Copy, Debug)]
+struct CellUpdate {
+    old: Value,
+    new: Value,
 }
 
 /// What cells are compared with: `s32`, or `v32` for a cell of each lane.
@@ -114,7 +121,7 @@ impl Widen<'_> {
             return true;
         }
         match words.set {
-            WordSet::Same(limit) => self.check_word(checked, (&words, limit), place),
+            WordSet::Same(limit) => self.check_word(checked, &words, limit, place),
             WordSet::Contiguous(_) | WordSet::PerLane(_) => self.check_lanes(checked, &words, place),
         }
         true
@@ -198,8 +205,8 @@ impl Widen<'_> {
                 return Some(CheckedWords { written, read, marks, index, set: WordSet::Contiguous(limit) });
             }
             // Whole words: the unit of the index is one or two of them.
-            let (index, unit, inside) = lane_index(self, &plan.offset.lanes, len);
-            let index = self.builder.times(index, u32::from(unit) / 4);
+            let LaneIndex { index, scale, inside } = lane_index(self, &plan.offset.lanes, len);
+            let index = self.builder.times(index, u32::from(scale) / 4);
             let lanes = self.builder.and(self.exec, inside);
             return Some(CheckedWords { written, read, marks, index, set: WordSet::PerLane(lanes) });
         }
@@ -238,7 +245,8 @@ impl Widen<'_> {
             }
             WordSet::Contiguous(limit) => (words.index, limit),
             WordSet::Same(limit) => {
-                let address = Address { base: marks, index: Some((words.index, limit)), scale: 1, disp: 0 };
+                let address =
+                    Address { base: marks, index: Some(BoundedIndex { index: words.index, limit }), scale: 1, disp: 0 };
                 let value = self.builder.s32(number);
                 self.builder.emit(InstData::Store { width: Width::Byte, address, value, mask: self.exec });
                 return;

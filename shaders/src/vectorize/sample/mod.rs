@@ -46,6 +46,7 @@ const MAX_INLINE_SAMPLES: usize = 32;
 pub(super) struct SampleCache {
     /// Number of inlined samples.
     written: usize,
+    /// By image, and whether it is arrayed.
     sources: HashMap<(Value, bool), WordImage>,
     pairs: HashMap<DescriptorKey, SampledImage>,
     spans: HashMap<(Value, usize, DescriptorKey), Span>,
@@ -61,8 +62,15 @@ struct InlineSample {
     coordinates: [Value; 2],
     /// Whether y is the same in all lanes.
     is_level: bool,
-    /// The layer coordinate, and whether it is the same in all lanes.
-    layer: Option<(Value, bool)>,
+    layer: Option<Layer>,
+}
+
+/// The coordinate of an arrayed image's layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Layer {
+    coordinate: Value,
+    /// Whether it is the same in all lanes.
+    is_uniform: bool,
 }
 
 impl SampleCache {
@@ -153,10 +161,11 @@ impl Widen<'_> {
         {
             return None;
         }
-        let layer =
-            if op.arrayed { rest.first().map(|&(layer, shape)| Some((layer, shape == Shape::Uniform)))? } else { None };
+        let layer = |&(coordinate, shape): &(Value, Shape)| Layer { coordinate, is_uniform: shape == Shape::Uniform };
+        let layer = if op.arrayed { Some(rest.first().map(layer)?) } else { None };
         let is_level = rows == Shape::Uniform;
-        Some(InlineSample { key: (image, sampler, op.arrayed, is_base), coordinates: [s, t], is_level, layer })
+        let key = DescriptorKey { image, sampler, arrayed: op.arrayed, is_base };
+        Some(InlineSample { key, coordinates: [s, t], is_level, layer })
     }
 
     fn begin(&mut self, block: Block) {

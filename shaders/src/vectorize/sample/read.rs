@@ -7,6 +7,7 @@ use crate::analysis::Shape;
 use crate::image::{ImageOp, codes, direct};
 use crate::ir::{Op, Width};
 use crate::simd::{InstData, LaneAddress, Row};
+use crate::vectorize::access::bounds::WordArray;
 use crate::vectorize::image::{Components, Operands, TexelVectors};
 use crate::vectorize::{Type, Value, Widen};
 
@@ -64,7 +65,7 @@ impl Widen<'_> {
         let scattered = self.builder.any(scattered);
         self.builder.branch(scattered, gather, row);
         self.begin(row);
-        let (base, limit) = source.rows[0];
+        let WordArray { base, limit } = source.rows[0];
         let words = Row { base, index: first, limit, width: Width::Word };
         let word = self.builder.emit_value(InstData::LoadRow { row: words });
         self.jump_with(texel, smallvec![word]);

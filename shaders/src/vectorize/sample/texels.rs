@@ -2,12 +2,13 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::InlineSample;
 use super::descriptors::{Axis, DescriptorKey, SampledImage, WordImage};
+use super::{InlineSample, Layer};
 use crate::image::address::PLACES;
 use crate::image::{bytes, direct};
 use crate::ir::{Op, Width};
 use crate::simd::{InstData, LaneAddress, Row};
+use crate::vectorize::access::bounds::WordArray;
 use crate::vectorize::image::Components;
 use crate::vectorize::{Block, Value, Widen};
 
@@ -54,7 +55,7 @@ impl Widen<'_> {
         odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
         let start = self.builder.pure(Op::IMul, &[row, pair.source.pitch]);
         let mut first = self.builder.pure(Op::IAdd, &[start, column]);
-        if let Some((layer, is_one)) = place.layer {
+        if let Some(Layer { coordinate: layer, is_uniform: is_one }) = place.layer {
             let words = self.layer(&pair, layer);
             let (words, others) = self.of_one_lane(words, is_one);
             odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
@@ -165,7 +166,7 @@ impl Widen<'_> {
     }
 
     /// Two adjacent texels of a row for each lane, contiguous across lanes.
-    fn two_of_row(&mut self, (base, limit): (Value, Value), first: Value) -> [Value; 2] {
+    fn two_of_row(&mut self, WordArray { base, limit }: WordArray, first: Value) -> [Value; 2] {
         let one = self.builder.s32(1);
         let next = self.builder.pure(Op::IAdd, &[first, one]);
         [first, next].map(|index| {
@@ -207,7 +208,7 @@ impl Widen<'_> {
             let at = self.fixed_point(pair, place.coordinates[dim], dim);
             self.builder.pure(Op::AShr, &[at, pair.shift])
         });
-        let layer = place.layer.map(|(layer, _)| self.layer(pair, layer));
+        let layer = place.layer.map(|layer| self.layer(pair, layer.coordinate));
         let wrapped = self.builder.create_block();
         // Clamps to both sides; NaN becomes the most negative number.
         let [most, both] =
@@ -227,7 +228,7 @@ impl Widen<'_> {
         self.builder.branch(unusable, call, wrapped);
         self.begin(wrapped);
         let [x, y] = [0, 1].map(|dim| self.wrapped(&pair.axes[dim], firsts[dim]));
-        let base = pair.source.rows[0].0;
+        let base = pair.source.rows[0].base;
         let mut corners = SmallVec::new();
         for y in y {
             for x in x {

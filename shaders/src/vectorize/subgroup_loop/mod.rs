@@ -22,7 +22,7 @@ use self::meeting::Meeting;
 use super::{Block, Type, Value};
 use crate::simd::builder::Builder;
 use crate::simd::ssa::Carried;
-use crate::simd::{Address, BlockCall, Field, InstData, Kernel};
+use crate::simd::{Address, BlockCall, BoundedIndex, Field, InstData, Kernel};
 
 /// Resume index of a subgroup that has ended.
 const ENDED: u32 = u32::MAX;
@@ -362,7 +362,7 @@ impl SubgroupLoops {
     fn state(&self, builder: &mut Builder, number: Value) -> Address {
         let base = builder.emit_one(InstData::Context { field: Field::Frames });
         let limit = builder.s32(self.count);
-        Address { base, index: Some((number, limit)), scale: 4, disp: 0 }
+        Address { base, index: Some(BoundedIndex { index: number, limit }), scale: 4, disp: 0 }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::ssa::Barrier;
-use crate::simd::{Address, BlockCall, Field, Inst, InstData, LANES, SubgroupLoop, WideOp};
+use crate::simd::{Address, BlockCall, BoundedIndex, Field, Inst, InstData, LANES, SubgroupLoop, WideOp};
 use crate::vectorize::{Block, Changes, Type, Unsupported, Value, Widen};
 
 /// The subgroup that runs.
@@ -126,7 +126,7 @@ impl Subgroup {
 fn scheduled(builder: &mut Builder, index: Value, count: u32) -> Value {
     let base = builder.emit_one(InstData::Context { field: Field::SubgroupOrder });
     let limit = builder.s32(count);
-    let address = Address { base, index: Some((index, limit)), scale: 4, disp: 0 };
+    let address = Address { base, index: Some(BoundedIndex { index, limit }), scale: 4, disp: 0 };
     let number = builder.emit_value(InstData::Load { ty: Type::S32, address });
     builder.make_outer(number);
     number
