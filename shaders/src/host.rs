@@ -39,7 +39,7 @@ pub struct Printer {
 }
 
 struct Inner {
-    most: u64,
+    max: u64,
     /// Of what is printed: the messages, and that there are more.
     left: AtomicU64,
     print: Box<dyn Fn(&Printed) + Send + Sync>,
@@ -48,8 +48,8 @@ struct Inner {
 impl Printer {
     /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together, and once
     /// more with a text that says that further messages are not shown. If it panics, the device is lost.
-    pub fn new(most: u64, print: impl Fn(&Printed) + Send + Sync + 'static) -> Self {
-        Self { inner: Arc::new(Inner { most, left: AtomicU64::new(most.saturating_add(1)), print: Box::new(print) }) }
+    pub fn new(max: u64, print: impl Fn(&Printed) + Send + Sync + 'static) -> Self {
+        Self { inner: Arc::new(Inner { max, left: AtomicU64::new(max.saturating_add(1)), print: Box::new(print) }) }
     }
 
     /// Prints a message unless the limit is reached.
@@ -58,7 +58,7 @@ impl Printer {
         // Relaxed: a count that orders nothing.
         let text = match self.inner.left.fetch_update(Relaxed, Relaxed, take) {
             Err(_) => return,
-            Ok(1) => format!("(only the first {} messages are shown)", self.inner.most),
+            Ok(1) => format!("(only the first {} messages are shown)", self.inner.max),
             Ok(_) => message.fill(words),
         };
         (self.inner.print)(&Printed { invocation, text });

@@ -135,8 +135,8 @@ impl Action {
 }
 
 /// Whether an action is an atomic whose scope is that one or a larger one.
-pub(crate) fn is_atomic_of(action: &SiteAction, least: Scope) -> bool {
-    matches!(action, SiteAction::Atomic { scope, .. } if level(*scope) >= level(least))
+pub(crate) fn is_atomic_of(action: &SiteAction, min: Scope) -> bool {
+    matches!(action, SiteAction::Atomic { scope, .. } if level(*scope) >= level(min))
 }
 
 /// Whether an action is an atomic that neither releases nor acquires. A release fence before it, or an acquire fence

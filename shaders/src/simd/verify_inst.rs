@@ -250,9 +250,9 @@ const MAX_STRIDE: u32 = 1 << 16;
 fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Result {
     let &Elements { base, index, segments, ref limits, width, .. } = elements;
     let (count, stride) = (limits.len(), elements.stride());
-    let least = if elements.are_dense() && segments.is_none() { 2 } else { 1 };
-    if !(least..=4).contains(&count) {
-        return Err(format!("elements have {least} to 4 words, not {count}"));
+    let min = if elements.are_dense() && segments.is_none() { 2 } else { 1 };
+    if !(min..=4).contains(&count) {
+        return Err(format!("elements have {min} to 4 words, not {count}"));
     }
     let bytes = width.bytes();
     if stride < count as u32 * bytes || stride > MAX_STRIDE || !stride.is_multiple_of(bytes) {
@@ -284,10 +284,10 @@ fn lane_types(lanes: LaneAddress, operands: &mut Operands) -> Result {
 
 fn frame_types(kernel: &Kernel, ty: Type, frame: Value, at: u32, operands: &mut Operands) -> Result {
     let bytes = if ty == Type::V32 { 4 * u64::from(LANES) } else { 8 };
-    let (place, most) =
+    let (place, max) =
         if is_calls(kernel, frame) { ("rows", kernel.call_bytes) } else { ("a frame", kernel.frame_bytes) };
-    if u64::from(at) + bytes > u64::from(most) {
-        return Err(format!("a {ty} at {at} does not fit {place} of {most} bytes"));
+    if u64::from(at) + bytes > u64::from(max) {
+        return Err(format!("a {ty} at {at} does not fit {place} of {max} bytes"));
     }
     operands.push((frame, Type::S64));
     Ok(())

@@ -69,10 +69,10 @@ impl Widen<'_> {
     pub(super) fn renumber(&mut self, result: ir::Value, value: ir::Value, by: u32) {
         let value = if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.vector(value) };
         let ty = self.builder.ty(value);
-        let most = u64::from(self.builder.kernel.descriptors) + u64::from(by == 1);
+        let limit = u64::from(self.builder.kernel.descriptors) + u64::from(by == 1);
         let by = self.builder.constant(ty, by.into());
         let sum = self.builder.pure(Op::IAdd, &[value, by]);
-        let none = self.builder.kernel.constant(sum).is_some_and(|number| number >= most);
+        let none = self.builder.kernel.constant(sum).is_some_and(|number| number >= limit);
         let sum = if none { self.builder.constant(ty, u32::MAX.into()) } else { sum };
         self.define_as(result, sum);
     }

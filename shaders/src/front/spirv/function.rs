@@ -329,8 +329,8 @@ impl<'m> Translator<'m> {
         let mut args = SmallVec::new();
         let BasicBlock { phis, incoming, .. } = &function.blocks[index];
         let from = self.frame.label;
-        for (place, phi) in phis.iter().enumerate() {
-            let id = incoming.get(&(from, place)).copied();
+        for (position, phi) in phis.iter().enumerate() {
+            let id = incoming.get(&(from, position)).copied();
             let id = id.ok_or_else(|| format!("OpPhi %{} has no value for its parent %{from}", phi.id))?;
             let value = self.value(id)?;
             expect_type(phi.ty, value.ty)?;

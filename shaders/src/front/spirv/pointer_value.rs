@@ -220,8 +220,8 @@ impl Translator<'_> {
 
     /// The sign as a word: all ones if negative, else 0.
     pub(super) fn sign_of(&mut self, word: Value) -> Value {
-        let most = self.builder.constant(31u32);
-        self.builder.pure(ir::Op::AShr, &[word, most])
+        let sign = self.builder.constant(31u32);
+        self.builder.pure(ir::Op::AShr, &[word, sign])
     }
 
     /// Two comparable pointers of one type: the rules for variable pointers apply to variable pointers only.

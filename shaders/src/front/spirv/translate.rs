@@ -169,9 +169,9 @@ impl<'m> Translator<'m> {
         match (&self.types.get(value.ty)?.ty, &*value.values) {
             (Type::Scalar(scalar), &[low]) if scalar.is_int() => Ok(low),
             (Type::Scalar(Scalar::I64), &[low, high]) => {
-                let (zero, most) = (self.builder.constant(0u32), self.builder.constant(u32::MAX));
+                let (zero, max) = (self.builder.constant(0u32), self.builder.constant(u32::MAX));
                 let fits = self.builder.pure(crate::ir::Op::IEq, &[high, zero]);
-                Ok(self.builder.select(fits, low, most))
+                Ok(self.builder.select(fits, low, max))
             }
             _ => Err(format!("{} is not an integer", self.sections.describe(id))),
         }

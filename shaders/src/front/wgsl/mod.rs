@@ -86,7 +86,7 @@ impl Module {
     /// The source line of the declaration with this group and binding number.
     pub fn declared(&self, group: u32, binding: u32) -> Option<SourceLine> {
         let is_there = |data: &naga::GlobalVariable| {
-            data.binding.as_ref().is_some_and(|place| (place.group, place.binding) == (group, binding))
+            data.binding.as_ref().is_some_and(|resource| (resource.group, resource.binding) == (group, binding))
         };
         let (variable, _) = self.module.global_variables.iter().find(|(_, data)| is_there(data))?;
         let span = self.module.global_variables.get_span(variable).to_range()?;
@@ -111,7 +111,7 @@ impl Module {
 
     /// The overrides, in the order of the text.
     pub fn specialization_constants(&self) -> impl Iterator<Item = SpecializationConstant> {
-        self.module.overrides.iter().filter_map(|(place, constant)| {
+        self.module.overrides.iter().filter_map(|(handle, constant)| {
             let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
             let bits = u32::from(scalar.width) * 8;
             let ty = match scalar.kind {
@@ -123,7 +123,7 @@ impl Module {
             };
             Some(SpecializationConstant {
                 id: constant.id.map(u32::from),
-                key: overrides::key(place, constant),
+                key: overrides::key(handle, constant),
                 name: constant.name.clone().unwrap_or_default(),
                 ty,
             })
@@ -257,8 +257,8 @@ impl Module {
 
     /// Values for the overrides that the module has and the caller sets, as numbers of the override's type.
     fn constants(&self, specialization: &BTreeMap<u32, u64>) -> PipelineConstants {
-        let value = |(place, constant): (_, &naga::Override)| {
-            let bits = *specialization.get(&overrides::key(place, constant))?;
+        let value = |(handle, constant): (_, &naga::Override)| {
+            let bits = *specialization.get(&overrides::key(handle, constant))?;
             let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
             // naga's numbers are doubles, which can hold the integers of every override type.
             let number = match (scalar.kind, scalar.width) {

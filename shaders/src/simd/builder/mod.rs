@@ -242,7 +242,7 @@ impl Builder {
     /// How far an instruction without effects can be hoisted at a reasonable register cost: 2 to the entry, 1 to the
     /// subgroup's block, 0 not at all.
     fn level_of(&self, data: &InstData) -> u8 {
-        let most = match data {
+        let max = match data {
             InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } | InstData::Context { .. } => 2,
             InstData::BufferBase { .. } | InstData::BufferLen { .. } | InstData::Wide { .. } => 2,
             InstData::BufferAt { .. } | InstData::ImageField { .. } => 2,
@@ -251,7 +251,7 @@ impl Builder {
             InstData::Load { ty, .. } if !ty.is_vector() => 2,
             _ => 0,
         };
-        let mut level = most;
+        let mut level = max;
         if level > 0 {
             data.for_each_use(|value| level = level.min(self.level[value]));
         }

@@ -70,9 +70,9 @@ fn mask_decides(kernel: &Kernel, condition: Value, then: &BlockCall) -> bool {
     let Some((&last, others)) = target.insts.split_last() else { return false };
     let InstData::Jump { to } = &kernel.insts[last] else { return false };
     let header = &kernel.blocks[to.block];
-    let place = header.params.iter().position(|&param| Some(param) == header.exec);
+    let position = header.params.iter().position(|&param| Some(param) == header.exec);
     others.iter().all(|&inst| matches!(kernel.insts[inst], InstData::Poll { .. }))
-        && place.is_some_and(|place| to.args[place] == mask)
+        && position.is_some_and(|position| to.args[position] == mask)
 }
 
 /// Whether a load cannot fault with any index: it is bounds-checked, or its address is invariant.

@@ -61,8 +61,8 @@ fn load_segments(widen: &mut Widen<'_>, region: MemoryRegion, offset: &Offset, s
             SegmentForm::Row => {
                 load_row(&mut widen.builder, region, index, (segment.first as u32).wrapping_neg(), limit)
             }
-            SegmentForm::Picked { least, rows, places } => {
-                let load = |&row: &u32| load_row(&mut widen.builder, region, index, least.wrapping_add(row), limit);
+            SegmentForm::Picked { min, rows, places } => {
+                let load = |&row: &u32| load_row(&mut widen.builder, region, index, min.wrapping_add(row), limit);
                 let loaded: SmallVec<[Value; 4]> = rows.iter().map(load).collect();
                 pick_covered(&mut widen.builder, &loaded, rows, places)
             }

@@ -211,8 +211,8 @@ impl Widen<'_> {
             return Some(CheckedWords { written, read, marks, index, set: WordSet::PerLane(lanes) });
         }
         // An index above all words stays above.
-        let most = builder.s64(u32::MAX.into());
-        let index = builder.wide(WideOp::Min, &[words, most]);
+        let max = builder.s64(u32::MAX.into());
+        let index = builder.wide(WideOp::Min, &[words, max]);
         let index = builder.wide(WideOp::Truncate, &[index]);
         let limit = builder.wide(WideOp::Shr, &[len, two]);
         let limit = builder.wide(WideOp::Truncate, &[limit]);

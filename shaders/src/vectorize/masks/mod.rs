@@ -181,7 +181,7 @@ impl Widen<'_> {
             return variable;
         }
         let writers =
-            self.uniformity.defining_block(param).map_or(Writers::Everywhere, |home| self.writers_before(home));
+            self.uniformity.defining_block(param).map_or(Writers::Everywhere, |defining| self.writers_before(defining));
         let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
         self.mark_common(variable, param);
         self.control.passed.insert(param, variable);

@@ -46,8 +46,8 @@ impl Widen<'_> {
                 let more = self.builder.pure(Op::HalvesScale, &[bottom, y]);
                 mean = self.builder.pure(Op::HalvesSub, &[more, less]);
             }
-            let least = self.each(0x1_0001 * u32::from(bytes::BIAS.cast_unsigned()));
-            let mean = self.builder.pure(Op::HalvesAdd, &[mean, least]);
+            let min = self.each(0x1_0001 * u32::from(bytes::BIAS.cast_unsigned()));
+            let mean = self.builder.pure(Op::HalvesAdd, &[mean, min]);
             for (number, &component) in texel.iter_mut().zip(components).filter(|(_, component)| wanted(**component)) {
                 let one = self.float(bytes::NUMBER);
                 *number = if component < 2 {

@@ -95,8 +95,8 @@ impl Widen<'_> {
         let sizes = [width, height, layers];
         let lasts = sizes.map(|size| self.minus_one(size));
         let small = lasts.map(|last| {
-            let most = self.builder.s32(direct::MAX_TEXELS);
-            self.builder.pure(Op::ULt, &[last, most])
+            let max = self.builder.s32(direct::MAX_TEXELS);
+            self.builder.pure(Op::ULt, &[last, max])
         });
         let [row_pitch, outer_pitch] = [Field::RowPitch, Field::OuterPitch].map(|pitch| field(self, pitch));
         // The last texel is in the image's memory, so all texels are.

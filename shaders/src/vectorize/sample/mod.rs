@@ -99,10 +99,10 @@ impl Widen<'_> {
         components: &Components,
     ) -> Option<TexelVectors> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
-        let place = self.inline_sample(op, operands, is_base)?;
+        let sample = self.inline_sample(op, operands, is_base)?;
         self.cache.samples.written += 1;
-        let pair = self.pair(place.key);
-        let head = self.head(&place);
+        let pair = self.pair(sample.key);
+        let head = self.head(&sample);
         self.look_ahead(inst);
         let here = self.builder.current();
         let [direct, row, square, line, odd, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
@@ -116,7 +116,7 @@ impl Widen<'_> {
         self.begin(line);
         self.line_of_texels(&pair, &head, components, texels, end);
         self.begin(odd);
-        self.texels_anywhere(&pair, &place, texels, call);
+        self.texels_anywhere(&pair, &sample, texels, call);
         let corners: Corners = std::array::from_fn(|_| self.builder.param(texels, Type::V32));
         self.begin(texels);
         let [whole, float] = std::array::from_fn(|_| self.builder.create_block());
@@ -126,7 +126,7 @@ impl Widen<'_> {
         let mean = self.mean_of_codes([c0, c1], Some([c2, c3]), &head.weights, components);
         self.jump_with(end, mean);
         self.begin(float);
-        let weights = [0, 1].map(|dim| self.weight(&pair, place.coordinates[dim], dim));
+        let weights = [0, 1].map(|dim| self.weight(&pair, sample.coordinates[dim], dim));
         let mean = self.mean_of_floats(&corners, &weights, components);
         self.jump_with(end, mean);
         self.begin(call);

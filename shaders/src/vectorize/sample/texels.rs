@@ -42,20 +42,20 @@ pub(super) struct SampleHead {
 
 impl Widen<'_> {
     /// Computes texel addresses and weights of a sample.
-    pub(super) fn head(&mut self, place: &InlineSample) -> SampleHead {
-        if let Some(&known) = self.cache.samples.heads.get(place) {
+    pub(super) fn head(&mut self, sample: &InlineSample) -> SampleHead {
+        if let Some(&known) = self.cache.samples.heads.get(sample) {
             return known;
         }
-        let pair = self.pair(place.key);
-        let [x, y] = [0, 1].map(|dim| self.span(place.key, &pair, place.coordinates[dim], dim));
+        let pair = self.pair(sample.key);
+        let [x, y] = [0, 1].map(|dim| self.span(sample.key, &pair, sample.coordinates[dim], dim));
         let lanes = self.builder.lane_ids();
         let starts = self.builder.pure(Op::ISub, &[x.first, lanes]);
         let (column, mut odd) = self.of_one_lane(starts, false);
-        let (row, others) = self.of_one_lane(y.first, place.is_level);
+        let (row, others) = self.of_one_lane(y.first, sample.is_level);
         odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
         let start = self.builder.pure(Op::IMul, &[row, pair.source.pitch]);
         let mut first = self.builder.pure(Op::IAdd, &[start, column]);
-        if let Some(Layer { coordinate: layer, is_uniform: is_one }) = place.layer {
+        if let Some(Layer { coordinate: layer, is_uniform: is_one }) = sample.layer {
             let words = self.layer(&pair, layer);
             let (words, others) = self.of_one_lane(words, is_one);
             odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
@@ -70,7 +70,7 @@ impl Widen<'_> {
             let odd = self.builder.any(odd);
             is_odd = self.builder.pure(Op::LOr, &[is_odd, odd]);
         }
-        let is_sloped = if place.is_level {
+        let is_sloped = if sample.is_level {
             let (at, none) = (self.of_one_lane(y.at, true).0, self.builder.s32(0));
             let weight = self.builder.pure(Op::And, &[at, pair.slope]);
             self.builder.pure(Op::INe, &[weight, none])
@@ -82,7 +82,7 @@ impl Widen<'_> {
             self.builder.any(sloped)
         };
         let head = SampleHead { weights: [x.weights, y.weights], first, is_odd, is_sloped };
-        self.cache.samples.heads.insert(*place, head);
+        self.cache.samples.heads.insert(*sample, head);
         head
     }
 
@@ -202,23 +202,23 @@ impl Widen<'_> {
 
     /// Loads texels at any coordinates, clamped or repeated if the sampler does that and they are not too far out;
     /// otherwise branches to the call.
-    pub(super) fn texels_anywhere(&mut self, pair: &SampledImage, place: &InlineSample, texels: Block, call: Block) {
+    pub(super) fn texels_anywhere(&mut self, pair: &SampledImage, sample: &InlineSample, texels: Block, call: Block) {
         // Computed again, rather than kept live on all paths.
         let firsts = [0, 1].map(|dim| {
-            let at = self.fixed_point(pair, place.coordinates[dim], dim);
+            let at = self.fixed_point(pair, sample.coordinates[dim], dim);
             self.builder.pure(Op::AShr, &[at, pair.shift])
         });
-        let layer = place.layer.map(|layer| self.layer(pair, layer.coordinate));
+        let layer = sample.layer.map(|layer| self.layer(pair, layer.coordinate));
         let wrapped = self.builder.create_block();
         // Clamps to both sides; NaN becomes the most negative number.
-        let [most, both] =
+        let [max, both] =
             [direct::MAX_DISTANCE, 2 * direct::MAX_DISTANCE + 1].map(|number| self.each(number.cast_unsigned()));
         let [mut inside, mut usable] = [self.exec, self.builder.splat(pair.wraps)];
         for (first, axis) in firsts.into_iter().zip(&pair.axes) {
             let last = self.builder.splat(axis.last);
             let fits = self.builder.pure(Op::ULt, &[first, last]);
             inside = self.builder.and(inside, fits);
-            let moved = self.builder.pure(Op::IAdd, &[first, most]);
+            let moved = self.builder.pure(Op::IAdd, &[first, max]);
             let is_near = self.builder.pure(Op::ULt, &[moved, both]);
             usable = self.builder.and(usable, is_near);
         }

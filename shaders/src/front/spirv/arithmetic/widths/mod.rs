@@ -129,9 +129,9 @@ pub(super) fn exponent(builder: &mut Builder, a: Num) -> Num {
     let low = signed(builder, a);
     let value = match a.ty {
         Scalar::I64 => {
-            let (last, most) = (builder.constant(31_u32), builder.constant(i32::MAX.cast_unsigned()));
+            let (last, max) = (builder.constant(31_u32), builder.constant(i32::MAX.cast_unsigned()));
             let above = builder.pure(Op::AShr, &[a.high, last]);
-            let extreme = builder.pure(Op::Xor, &[above, most]);
+            let extreme = builder.pure(Op::Xor, &[above, max]);
             let sign = builder.pure(Op::AShr, &[low, last]);
             let fits = builder.pure(Op::IEq, &[a.high, sign]);
             builder.select(fits, low, extreme)
