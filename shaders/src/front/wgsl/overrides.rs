@@ -3,7 +3,8 @@
 use naga::back::PipelineConstants;
 use naga::{Handle, Override};
 
-use super::{Module, fault, refused, refused_at, size};
+use super::errors::{refused, refused_at};
+use super::{Module, fault, size};
 use crate::front::Error;
 
 /// Bytes of a text in which the place of an expression that cannot be evaluated is sought, at most.

@@ -141,9 +141,9 @@ impl Widen<'_> {
         let zero = self.float(0.0);
         let last = self.builder.splat(pair.source.lasts[2]);
         let last = self.builder.pure(Op::SIntToFloat, &[last]);
-        let held = self.builder.pure(Op::FMax, &[coordinate, zero]);
-        let held = self.builder.pure(Op::FMin, &[held, last]);
-        let number = self.builder.pure(Op::RoundToSInt, &[held]);
+        let clamped = self.builder.pure(Op::FMax, &[coordinate, zero]);
+        let clamped = self.builder.pure(Op::FMin, &[clamped, last]);
+        let number = self.builder.pure(Op::RoundToSInt, &[clamped]);
         let pitch = self.builder.splat(pair.source.layer_pitch);
         self.builder.pure(Op::IMul, &[number, pitch])
     }
@@ -245,9 +245,9 @@ impl Widen<'_> {
         let [zero, one] = [0, 1].map(|bits| self.each(bits));
         let (last, size) = (self.builder.splat(axis.last), self.builder.splat(axis.size));
         let second = self.builder.pure(Op::IAdd, &[first, one]);
-        let held = [first, second].map(|texel| {
-            let held = self.builder.pure(Op::SMin, &[texel, last]);
-            self.builder.pure(Op::SMax, &[held, zero])
+        let clamped = [first, second].map(|texel| {
+            let clamped = self.builder.pure(Op::SMin, &[texel, last]);
+            self.builder.pure(Op::SMax, &[clamped, zero])
         });
         // Number of images between. The middle of a texel is at least half a texel from the next image, far more than
         // rounding errors: 2^15 texels by 2^-23.
@@ -263,6 +263,6 @@ impl Widen<'_> {
         let second = self.builder.pure(Op::IAdd, &[first, one]);
         let is_inside = self.builder.pure(Op::SLe, &[second, last]);
         let second = self.builder.select(is_inside, second, zero);
-        [self.builder.select(axis.repeats, first, held[0]), self.builder.select(axis.repeats, second, held[1])]
+        [self.builder.select(axis.repeats, first, clamped[0]), self.builder.select(axis.repeats, second, clamped[1])]
     }
 }

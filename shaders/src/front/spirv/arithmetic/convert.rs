@@ -101,13 +101,13 @@ fn narrowed(builder: &mut Builder, word: Value, to: Scalar, sign: bool) -> Num {
     }
     let max = (1u32 << (to.bits() - u32::from(sign))) - 1;
     let high = builder.constant(max);
-    let held = if sign {
+    let clamped = if sign {
         let low = builder.constant(!max);
         builder.pure(Op::SClamp, &[word, low, high])
     } else {
         builder.pure(Op::UMin, &[word, high])
     };
-    let low = cut(builder, held, to);
+    let low = cut(builder, clamped, to);
     Num::new(to, low)
 }
 
@@ -137,8 +137,8 @@ fn finish_long(builder: &mut Builder, pair: [Value; 2], too_large: Value, negati
     let zero = longs.word(0);
     let beyond = longs.op(Op::SLt, [pair[1], zero]);
     let (max, min) = (longs.word(u32::MAX >> 1), longs.word(1 << 31));
-    let held = longs.pick(negative, [zero, min], [all, max]);
-    let pair = longs.pick(beyond, held, pair);
+    let clamped = longs.pick(negative, [zero, min], [all, max]);
+    let pair = longs.pick(beyond, clamped, pair);
     let negated = longs.neg(pair);
     Num::wide(Scalar::I64, longs.pick(negative, negated, pair))
 }
@@ -157,10 +157,10 @@ fn double_to_integer(builder: &mut Builder, a: Num, to: Scalar, sign: bool) -> N
         };
         let (low, high, magic) = (doubles.constant(low), doubles.constant(high), doubles.constant(magic));
         let below = doubles.compare(Op::DLt, pair, low);
-        let held = doubles.pick(below, low, pair);
-        let above = doubles.compare(Op::DLt, high, held);
-        let held = doubles.pick(above, high, held);
-        let whole = doubles.trunc(held);
+        let clamped = doubles.pick(below, low, pair);
+        let above = doubles.compare(Op::DLt, high, clamped);
+        let clamped = doubles.pick(above, high, clamped);
+        let whole = doubles.trunc(clamped);
         let [word, _] = doubles.add(whole, magic);
         return narrowed(builder, word, to, sign);
     }

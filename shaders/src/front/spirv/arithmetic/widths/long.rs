@@ -2,11 +2,8 @@
 
 use super::super::super::scalar::Scalar;
 use super::super::num::Num;
-use super::result_type;
+use super::{WordPair, result_type};
 use crate::ir::{Builder, Op, Value};
-
-/// The low word, then the high one.
-type WordPair = [Value; 2];
 
 pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
     let mut longs = Longs { builder };
