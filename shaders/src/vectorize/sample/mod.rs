@@ -22,24 +22,21 @@ mod blend;
 mod descriptors;
 mod hoisted_addresses;
 mod read;
+mod selection;
 mod texels;
 
 use foldhash::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use self::descriptors::{DescriptorKey, SampledImage, WordImage};
+pub(super) use self::selection::inline_samples;
 use self::texels::{Corners, SampleHead, Span};
 use super::image::{Components, Operands, TexelVectors};
 use super::{Block, Type, Value, Widen};
 use crate::analysis::Shape;
-use crate::image::{ImageOp, direct};
+use crate::image::direct;
 use crate::ir;
 use crate::simd::{BlockCall, InstData};
-
-/// Samples and reads of a kernel that are inlined, at most; others are calls. Each one takes half a millisecond of
-/// compile time, and kernels of many thousand instructions are register-allocated in one pass, which costs more than
-/// the calls.
-const MAX_INLINE_SAMPLES: usize = 32;
 
 /// State that the samples of a block share.
 #[derive(Debug, Default)]
@@ -99,7 +96,7 @@ impl Widen<'_> {
         components: &Components,
     ) -> Option<TexelVectors> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
-        let sample = self.inline_sample(op, operands, is_base)?;
+        let sample = self.inline_sample(inst, operands, is_base)?;
         self.cache.samples.written += 1;
         let pair = self.pair(sample.key);
         let head = self.head(&sample);
@@ -145,8 +142,9 @@ impl Widen<'_> {
     }
 
     /// The operands of a sample that can be inlined.
-    fn inline_sample(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<InlineSample> {
-        if !direct::is_direct(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
+    fn inline_sample(&mut self, inst: ir::Inst, operands: &Operands, is_base: bool) -> Option<InlineSample> {
+        let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
+        if !direct::is_direct(op) || !self.plans.inline_samples.contains(inst) {
             return None;
         }
         let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, rows), ref rest @ ..] = operands[..]

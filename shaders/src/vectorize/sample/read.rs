@@ -2,10 +2,9 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::MAX_INLINE_SAMPLES;
 use crate::analysis::Shape;
-use crate::image::{ImageOp, codes, direct};
-use crate::ir::{Op, Width};
+use crate::image::{codes, direct};
+use crate::ir::{self, Op, Width};
 use crate::simd::{InstData, LaneAddress, Row};
 use crate::vectorize::access::bounds::WordArray;
 use crate::vectorize::image::{Components, Operands, TexelVectors};
@@ -16,12 +15,13 @@ impl Widen<'_> {
     /// Out-of-bounds texels are 0 before decoding.
     pub(in crate::vectorize) fn read_texel(
         &mut self,
-        op: &ImageOp,
+        inst: ir::Inst,
         operands: &Operands,
         is_base: bool,
         components: &Components,
     ) -> Option<TexelVectors> {
-        if !direct::is_direct_read(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
+        let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
+        if !direct::is_direct_read(op) || !self.plans.inline_samples.contains(inst) {
             return None;
         }
         let [(image, Shape::Uniform), _, ref rest @ ..] = operands[..] else { return None };
