@@ -341,10 +341,10 @@ pub fn check_widened(wide: &simd::Kernel) -> Result<(), String> {
     wide.work.check().map_err(|spent| spent.to_string())
 }
 
-fn check_size(kernel: &Kernel, form: &str, most: usize) -> Result<(), String> {
+fn check_size(kernel: &Kernel, form: &str, max: usize) -> Result<(), String> {
     let instructions: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
-    if instructions > most {
-        return Err(format!("{instructions} instructions, {form}, are more than {most}"));
+    if instructions > max {
+        return Err(format!("{instructions} instructions, {form}, are more than {max}"));
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub struct Printer {
 }
 
 struct Inner {
-    most: u64,
+    max: u64,
     /// Of what is printed: the messages, and that there are more.
     left: AtomicU64,
     print: Box<dyn Fn(&Printed) + Send + Sync>,
@@ -48,8 +48,8 @@ struct Inner {
 impl Printer {
     /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together, and once
     /// more with a text that says that further messages are not shown. If it panics, the device is lost.
-    pub fn new(most: u64, print: impl Fn(&Printed) + Send + Sync + 'static) -> Self {
-        Self { inner: Arc::new(Inner { most, left: AtomicU64::new(most.saturating_add(1)), print: Box::new(print) }) }
+    pub fn new(max: u64, print: impl Fn(&Printed) + Send + Sync + 'static) -> Self {
+        Self { inner: Arc::new(Inner { max, left: AtomicU64::new(max.saturating_add(1)), print: Box::new(print) }) }
     }
 
     /// Prints a message unless the limit is reached.
@@ -58,7 +58,7 @@ impl Printer {
         // Relaxed: a count that orders nothing.
         let text = match self.inner.left.fetch_update(Relaxed, Relaxed, take) {
             Err(_) => return,
-            Ok(1) => format!("(only the first {} messages are shown)", self.inner.most),
+            Ok(1) => format!("(only the first {} messages are shown)", self.inner.max),
             Ok(_) => message.fill(words),
         };
         (self.inner.print)(&Printed { invocation, text });
@@ -102,7 +102,7 @@ pub struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// `b`ool, `i`nteger or `f`loat.
-    pub kind: Kind,
+    pub kind: ComponentKind,
     /// Bits of a component: 8 to 64. Half floats are passed as 32-bit floats.
     pub bits: u32,
     /// Components; 1 for a scalar.
@@ -111,7 +111,7 @@ pub struct Operand {
 
 /// Type of an operand's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ComponentKind {
     /// 0 or 1.
     Bool,
     /// The conversion decides the signedness.
@@ -134,9 +134,9 @@ impl Operand {
     /// The name in the text form: `i32`, `f32x3`.
     pub(crate) fn name(self) -> String {
         let kind = match self.kind {
-            Kind::Bool => 'b',
-            Kind::Int => 'i',
-            Kind::Float => 'f',
+            ComponentKind::Bool => 'b',
+            ComponentKind::Int => 'i',
+            ComponentKind::Float => 'f',
         };
         if self.count == 1 { format!("{kind}{}", self.bits) } else { format!("{kind}{}x{}", self.bits, self.count) }
     }
@@ -144,9 +144,9 @@ impl Operand {
     /// The operand that [`Operand::name`] names.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let kind = match name.as_bytes().first()? {
-            b'b' => Kind::Bool,
-            b'i' => Kind::Int,
-            b'f' => Kind::Float,
+            b'b' => ComponentKind::Bool,
+            b'i' => ComponentKind::Int,
+            b'f' => ComponentKind::Float,
             _ => return None,
         };
         let (bits, count) = name[1..].split_once('x').unwrap_or((&name[1..], "1"));
@@ -268,7 +268,7 @@ impl FormatSpec {
         let plus = self.plus;
         let precision = self.precision.unwrap_or(6);
         let text = match (operand.kind, self.conversion) {
-            (Kind::Float, 'e' | 'E' | 'a' | 'A') if float.is_finite() => {
+            (ComponentKind::Float, 'e' | 'E' | 'a' | 'A') if float.is_finite() => {
                 let text = if matches!(self.conversion, 'e' | 'E') {
                     with_exponent(&format!("{float:.precision$e}"))
                 } else {
@@ -277,20 +277,20 @@ impl FormatSpec {
                 let text = if float.is_sign_negative() { text } else { format!("{plus}{text}") };
                 if self.conversion.is_uppercase() { text.to_uppercase() } else { text }
             }
-            (Kind::Float, 'g' | 'G') if float.is_finite() => {
+            (ComponentKind::Float, 'g' | 'G') if float.is_finite() => {
                 let text = general(float, precision, self.alternate);
                 let text = if float.is_sign_negative() { text } else { format!("{plus}{text}") };
                 if self.conversion == 'G' { text.to_uppercase() } else { text }
             }
-            (Kind::Float, _) if float.is_nan() => String::from("nan"),
-            (Kind::Float, _) if !float.is_sign_negative() => format!("{plus}{float:.precision$}"),
-            (Kind::Float, _) => format!("{float:.precision$}"),
+            (ComponentKind::Float, _) if float.is_nan() => String::from("nan"),
+            (ComponentKind::Float, _) if !float.is_sign_negative() => format!("{plus}{float:.precision$}"),
+            (ComponentKind::Float, _) => format!("{float:.precision$}"),
             (_, 'x') => format!("{bits:x}"),
             (_, 'X') => format!("{bits:X}"),
             (_, 'o') => format!("{bits:o}"),
             (_, 'c') => char::from(bits as u8).to_string(),
-            (Kind::Int, 'd' | 'i') if signed >= 0 => format!("{plus}{signed}"),
-            (Kind::Int, 'd' | 'i') => format!("{signed}"),
+            (ComponentKind::Int, 'd' | 'i') if signed >= 0 => format!("{plus}{signed}"),
+            (ComponentKind::Int, 'd' | 'i') => format!("{signed}"),
             _ => format!("{bits}"),
         };
         self.pad(&text)

@@ -27,7 +27,7 @@ pub enum Schedule {
 
 /// What is ordered: each has permutations of its own.
 #[derive(Clone, Copy)]
-enum Level {
+enum ScheduleLevel {
     Workgroups = 1,
     Subgroups,
     Lanes,
@@ -42,21 +42,21 @@ impl Schedule {
 
     /// The order of the workgroups of a dispatch, by linear index: x fastest, then y, then z.
     pub fn workgroups(self, count: u64) -> Order {
-        self.order(Level::Workgroups, [0; 3], count)
+        self.order(ScheduleLevel::Workgroups, [0; 3], count)
     }
 
     /// The order of the subgroups of the workgroup with this id.
     pub fn subgroups(self, workgroup: [u32; 3], count: u32) -> Order {
-        self.order(Level::Subgroups, workgroup, count.into())
+        self.order(ScheduleLevel::Subgroups, workgroup, count.into())
     }
 
     /// The order of the lanes in each subgroup of the workgroup with this id.
     pub fn lanes(self, workgroup: [u32; 3]) -> [u32; SUBGROUP_SIZE as usize] {
-        let order = self.order(Level::Lanes, workgroup, SUBGROUP_SIZE.into());
+        let order = self.order(ScheduleLevel::Lanes, workgroup, SUBGROUP_SIZE.into());
         std::array::from_fn(|position| order.at(position as u64) as u32)
     }
 
-    fn order(self, level: Level, workgroup: [u32; 3], count: u64) -> Order {
+    fn order(self, level: ScheduleLevel, workgroup: [u32; 3], count: u64) -> Order {
         let Self::Random(seed) = self else { return Order { schedule: self, count } };
         let mut key = mixed(seed ^ (level as u64) << 56);
         for component in workgroup {

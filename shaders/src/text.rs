@@ -83,8 +83,8 @@ pub(crate) fn switch<C: Display>(
     cases: &[(u32, C)],
 ) -> fmt::Result {
     write!(f, "switch {selector}, {default} [")?;
-    for (place, (literal, call)) in cases.iter().enumerate() {
-        let comma = if place == 0 { "" } else { ", " };
+    for (position, (literal, call)) in cases.iter().enumerate() {
+        let comma = if position == 0 { "" } else { ", " };
         write!(f, "{comma}{literal}: {call}")?;
     }
     f.write_str("]")

@@ -74,10 +74,8 @@ fn compiled(
     if let Some(cache) = cache {
         stored.merge(&cache.0.lock());
     }
-    let pipeline = match device.create_compute_pipeline_stored(stage, layout, &stored, true)? {
-        Some((pipeline, _)) => pipeline,
-        None => device.create_compute_pipeline(stage.module, stage.entry, stage.specialization, layout)?,
-    };
+    let made = device.create_compute_pipeline_stored(stage, layout, &stored, true)?;
+    let (pipeline, _) = made.unwrap_or_else(|| unreachable!("the kernel may be compiled"));
     if let Some(cache) = cache {
         cache.0.lock().keep(&pipeline);
     }

@@ -323,9 +323,12 @@ impl<'a> Linearizer<'a> {
             from = dominators.idom(self.loops.all[self.loops.of(from)?].header)?;
         }
         let at = self.spans.positions[block];
-        let step = |place: &u32| postdominators[*place as usize].filter(|&place| place <= at);
+        let step = |position: &u32| postdominators[*position as usize].filter(|&next| next <= at);
         // Constructs nest: if `block` is on the post-dominator chain, it is near.
-        std::iter::successors(Some(self.spans.positions[from]), step).take(16).any(|place| place == at).then_some(from)
+        std::iter::successors(Some(self.spans.positions[from]), step)
+            .take(16)
+            .any(|position| position == at)
+            .then_some(from)
     }
 
     /// By position: the first later position whose block it does not dominate.

@@ -60,9 +60,9 @@ impl Workgroups {
 
     /// Takes the next workgroups that differ in x only, at most `most` of them: the first id and the count.
     #[inline]
-    pub fn next_row(&mut self, most: u32) -> Option<([u32; 3], u32)> {
-        let most = if self.schedule.is_ascending() { most } else { 1 };
-        let row = u64::from((self.groups[0] - self.at[0]).min(most)).min(self.left);
+    pub fn next_row(&mut self, max: u32) -> Option<([u32; 3], u32)> {
+        let max = if self.schedule.is_ascending() { max } else { 1 };
+        let row = u64::from((self.groups[0] - self.at[0]).min(max)).min(self.left);
         if row == 0 {
             return None;
         }
@@ -144,12 +144,12 @@ mod tests {
         let all: Vec<[u32; 3]> =
             (0..4).flat_map(|z| (0..2).flat_map(move |y| (0..3).map(move |x| [7 + x, y, 1 + z]))).collect();
         for start in 0..=24 {
-            for (end, most) in (start..=24).flat_map(|end| [1, 2, u32::MAX].map(|most| (end, most))) {
+            for (end, max) in (start..=24).flat_map(|end| [1, 2, u32::MAX].map(|max| (end, max))) {
                 let ids: Vec<[u32; 3]> = Workgroups::new(start as u64..end as u64, groups, base).collect();
                 assert_eq!(ids, all[start..end]);
                 let mut rows = Workgroups::new(start as u64..end as u64, groups, base);
                 let mut ids = Vec::new();
-                while let Some(([x, y, z], count)) = rows.next_row(most) {
+                while let Some(([x, y, z], count)) = rows.next_row(max) {
                     ids.extend((x..x + count).map(|x| [x, y, z]));
                 }
                 assert_eq!(ids, all[start..end]);

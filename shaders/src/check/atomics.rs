@@ -4,7 +4,7 @@ use super::attributes::Order;
 use super::cells::Cell;
 use super::detector::Detector;
 use super::heads::{self, Location};
-use super::history::{Atomic, Level, Reference};
+use super::history::{Atomic, MemoryScope, Reference};
 use super::observer::{Invocation, Memory, Target};
 use super::page::PAGE_BYTES;
 
@@ -50,7 +50,7 @@ impl Detector {
         let continued =
             before.filter(|location| updates && self.mutual(location, reference, target.bytes, order, by.local));
         let mut list = continued.map(|location| location.heads).unwrap_or_default();
-        list.retain(|head| head.reach.scope == Level::Device || head.reach.slot == self.workgroup.slot);
+        list.retain(|head| head.reach.scope == MemoryScope::Device || head.reach.slot == self.workgroup.slot);
         for head in self.workgroup.carried(by.local, class) {
             heads::add(&mut list, &head);
         }

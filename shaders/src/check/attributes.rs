@@ -2,7 +2,7 @@
 
 use crate::ir::{AtomicOp, Scope, Semantics, SiteAction, SiteData, StorageClass};
 
-use super::history::Level;
+use super::history::MemoryScope;
 
 /// Number of storage classes: index of the arrays by class.
 pub(super) const CLASSES: usize = 3;
@@ -64,7 +64,7 @@ impl FromIterator<usize> for Classes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order {
     /// Memory scope.
-    pub(super) scope: Level,
+    pub(super) scope: MemoryScope,
     /// The classes of its semantics.
     pub(super) classes: Classes,
     /// Those of them that it releases and makes available.
@@ -82,7 +82,7 @@ impl Order {
             if ordered && bits & made != 0 { classes } else { Classes::default() }
         };
         Self {
-            scope: level(scope),
+            scope: memory_scope(scope),
             classes,
             releases: has(RELEASE, MAKE_AVAILABLE),
             acquires: has(ACQUIRE, MAKE_VISIBLE),
@@ -91,12 +91,12 @@ impl Order {
 }
 
 /// The level of a scope. All invocations of a device are of one queue family, and the host is none of them.
-pub(super) fn level(scope: Scope) -> Level {
+pub(super) fn memory_scope(scope: Scope) -> MemoryScope {
     match scope {
-        Scope::Invocation => Level::Invocation,
-        Scope::Subgroup => Level::Subgroup,
-        Scope::Workgroup => Level::Workgroup,
-        Scope::QueueFamily | Scope::Device | Scope::CrossDevice => Level::Device,
+        Scope::Invocation => MemoryScope::Invocation,
+        Scope::Subgroup => MemoryScope::Subgroup,
+        Scope::Workgroup => MemoryScope::Workgroup,
+        Scope::QueueFamily | Scope::Device | Scope::CrossDevice => MemoryScope::Device,
     }
 }
 
@@ -135,8 +135,8 @@ impl Action {
 }
 
 /// Whether an action is an atomic whose scope is that one or a larger one.
-pub(crate) fn is_atomic_of(action: &SiteAction, least: Scope) -> bool {
-    matches!(action, SiteAction::Atomic { scope, .. } if level(*scope) >= level(least))
+pub(crate) fn is_atomic_of(action: &SiteAction, min: Scope) -> bool {
+    matches!(action, SiteAction::Atomic { scope, .. } if memory_scope(*scope) >= memory_scope(min))
 }
 
 /// Whether an action is an atomic that neither releases nor acquires. A release fence before it, or an acquire fence
@@ -150,7 +150,7 @@ pub(crate) fn is_relaxed(action: &SiteAction) -> bool {
 pub(super) fn order_of_barrier(action: &SiteAction) -> Option<Order> {
     let SiteAction::Barrier { execution, .. } = action else { return None };
     let Action::Barrier { order } = Action::of(action) else { return None };
-    (level(*execution) >= Level::Workgroup).then_some(order)
+    (memory_scope(*execution) >= MemoryScope::Workgroup).then_some(order)
 }
 
 /// What a fence orders; `None` if it is another action.
@@ -181,7 +181,7 @@ pub(crate) fn orders_workgroup_memory(action: &SiteAction) -> bool {
     let class = index(StorageClass::Workgroup);
     order_of_barrier(action).is_some_and(|order| {
         let full = order.releases.contains(class) && order.acquires.contains(class);
-        full && order.scope >= Level::Workgroup
+        full && order.scope >= MemoryScope::Workgroup
     })
 }
 

@@ -6,7 +6,7 @@
 
 use super::attributes::{CLASSES, Order};
 use super::cells::Group;
-use super::history::Level;
+use super::history::MemoryScope;
 use super::known::{self, Known, Record};
 use super::workgroup::Workgroup;
 
@@ -105,7 +105,7 @@ impl Workgroup {
     /// What the member releases: its accesses below an epoch, and a record.
     fn released(&self, member: &Member, group: Group, class: usize, now: u32) -> Option<(u32, &Record)> {
         let agent = &self.agents[member.local as usize];
-        let reaches = |order: Order| order.releases.contains(class) && order.scope >= level(group);
+        let reaches = |order: Order| order.releases.contains(class) && order.scope >= scope_of(group);
         if reaches(member.order) {
             return Some((now, &agent.known[class]));
         }
@@ -119,7 +119,7 @@ impl Workgroup {
     /// How the member acquires.
     fn acquires(&self, member: &Member, group: Group, class: usize, lenient: bool) -> How {
         let local = member.local as usize;
-        let reaches = |order: Order| order.acquires.contains(class) && order.scope >= level(group);
+        let reaches = |order: Order| order.acquires.contains(class) && order.scope >= scope_of(group);
         let before = self.agents[local].fences.last().filter(|_| lenient && !self.accessed[local]);
         if reaches(member.order) {
             How::ByBarrier
@@ -171,7 +171,7 @@ impl Workgroup {
 pub(super) fn makes_all_known(order: Order) -> bool {
     (0..CLASSES).all(|class| {
         let [releases, acquires] = [order.releases, order.acquires].map(|classes| classes.contains(class));
-        !releases && !acquires || releases && acquires && order.scope >= Level::Workgroup
+        !releases && !acquires || releases && acquires && order.scope >= MemoryScope::Workgroup
     })
 }
 
@@ -190,15 +190,15 @@ impl Member {
     /// Whether the barrier orders the class in full.
     fn full(&self, group: Group, class: usize) -> bool {
         let order = self.order;
-        order.releases.contains(class) && order.acquires.contains(class) && order.scope >= level(group)
+        order.releases.contains(class) && order.acquires.contains(class) && order.scope >= scope_of(group)
     }
 }
 
 /// The scope that includes a group.
-fn level(group: Group) -> Level {
+fn scope_of(group: Group) -> MemoryScope {
     match group {
-        Group::Invocation(_) => Level::Invocation,
-        Group::Subgroup(_) => Level::Subgroup,
-        Group::Workgroup => Level::Workgroup,
+        Group::Invocation(_) => MemoryScope::Invocation,
+        Group::Subgroup(_) => MemoryScope::Subgroup,
+        Group::Workgroup => MemoryScope::Workgroup,
     }
 }

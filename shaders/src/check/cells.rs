@@ -21,7 +21,7 @@ impl Cell {
 
 /// The invocations that a cell stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Group {
+pub(crate) enum Group {
     /// The invocation with this local index.
     Invocation(u32),
     /// Invocations of the subgroup with this number.
@@ -30,9 +30,9 @@ pub(super) enum Group {
     Workgroup,
 }
 
-/// The sizes of a dispatch, which determine how its cells are encoded.
+/// The sizes of a dispatch, which determine how its cells are encoded. Machine code is compiled for this layout, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CellLayout {
+pub(crate) struct CellLayout {
     /// Invocations of a workgroup.
     pub(super) workgroup_size: u32,
     /// Invocations of a subgroup.
@@ -42,7 +42,10 @@ pub(super) struct CellLayout {
 }
 
 impl CellLayout {
-    pub(super) fn new(workgroup_size: u32, subgroup_size: u32) -> Self {
+    /// The difference of the bits of two invocations, or of two subgroups, that follow each other.
+    pub(crate) const NEXT_GROUP: u32 = 2;
+
+    pub(crate) fn new(workgroup_size: u32, subgroup_size: u32) -> Self {
         // The groups need three bits more than the limit of 2^16 invocations leaves of a cell at least.
         let workgroup_size = workgroup_size.clamp(1, 1 << 16);
         let rounded = workgroup_size.next_power_of_two();
@@ -50,23 +53,33 @@ impl CellLayout {
     }
 
     /// The difference of two epochs that follow each other; the bits below are those of the group.
-    pub(super) fn unit(self) -> u32 {
-        4 * self.rounded
+    pub(crate) fn unit(self) -> u32 {
+        2 * Self::NEXT_GROUP * self.rounded
     }
 
-    /// The cell of a group at an epoch.
-    pub(super) fn cell(self, epoch: u32, group: Group) -> Cell {
+    /// The bits of a cell that name its group, and the bit of detailed words.
+    pub(crate) fn group_mask(self) -> u32 {
+        self.unit() - 1
+    }
+
+    /// What a group adds to an epoch in a cell.
+    pub(crate) fn group_bits(self, group: Group) -> u32 {
         let code = match group {
             Group::Invocation(local) => local.min(self.rounded - 1),
             Group::Subgroup(subgroup) => self.rounded + subgroup.min(self.rounded - 1),
             Group::Workgroup => 2 * self.rounded - 1,
         };
-        Cell(epoch | code << 1)
+        code * Self::NEXT_GROUP
+    }
+
+    /// The cell of a group at an epoch.
+    pub(super) fn cell(self, epoch: u32, group: Group) -> Cell {
+        Cell(epoch | self.group_bits(group))
     }
 
     /// The group of a cell.
     pub(super) fn group(self, cell: Cell) -> Group {
-        let code = (cell.0 & (self.unit() - 1)) >> 1;
+        let code = (cell.0 & self.group_mask()) / Self::NEXT_GROUP;
         match code.checked_sub(self.rounded) {
             None => Group::Invocation(code),
             Some(subgroup) if subgroup + 1 == self.rounded => Group::Workgroup,
@@ -76,7 +89,7 @@ impl CellLayout {
 
     /// The epoch of a cell.
     pub(super) fn epoch(self, cell: Cell) -> u32 {
-        cell.0 & !(self.unit() - 1)
+        cell.0 & !self.group_mask()
     }
 
     /// The subgroup of an invocation.

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::attributes::{self, CLASSES, Classes, Order};
-use super::history::Level;
+use super::history::MemoryScope;
 use crate::ir::{Inst, InstData, Kernel, Place, Site, SiteAction, VariableSpace};
 
 /// Of the kernel, what decides which fences are needed.
@@ -83,11 +83,11 @@ fn merge(
     let before: Vec<_> = fences(kernel, before.iter().rev()).collect();
     let after: Vec<_> = fences(kernel, after.iter()).collect();
     // With a smaller scope a barrier makes nothing known to the workgroup.
-    if own.scope < Level::Workgroup || before.is_empty() && after.is_empty() {
+    if own.scope < MemoryScope::Workgroup || before.is_empty() && after.is_empty() {
         return None;
     }
     let with = |own: Classes, fences: &[(Inst, Order)], of: fn(&Order) -> Classes| {
-        let wide = fences.iter().filter(|(_, order)| order.scope >= Level::Workgroup);
+        let wide = fences.iter().filter(|(_, order)| order.scope >= MemoryScope::Workgroup);
         wide.map(|(_, order)| of(order)).fold(own, Classes::or)
     };
     let released = with(own.releases, &before, |order| order.releases);

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::attributes::CLASSES;
 use super::cells::{Cell, Slot};
-use super::history::{Atomic, Level, Reference};
+use super::history::{Atomic, MemoryScope, Reference};
 use super::known::{self, Record};
 use super::observer::Memory;
 
@@ -17,7 +17,7 @@ use super::observer::Memory;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reach {
     /// The scope of the release.
-    pub(super) scope: Level,
+    pub(super) scope: MemoryScope,
     /// The workgroup of its agent, if the scope is no larger.
     pub(super) slot: Slot,
     /// The subgroup of its agent, if the scope is no larger.
@@ -25,18 +25,18 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    pub(super) fn new(scope: Level, slot: Slot, subgroup: u32) -> Self {
+    pub(super) fn new(scope: MemoryScope, slot: Slot, subgroup: u32) -> Self {
         Self {
             scope,
-            slot: if scope <= Level::Workgroup { slot } else { 0 },
-            subgroup: if scope <= Level::Subgroup { subgroup } else { 0 },
+            slot: if scope <= MemoryScope::Workgroup { slot } else { 0 },
+            subgroup: if scope <= MemoryScope::Subgroup { subgroup } else { 0 },
         }
     }
 
     /// Whether an acquire at `scope` in this subgroup of this workgroup synchronizes with every such head. A head at
     /// invocation scope is of no use.
-    pub(super) fn includes(self, scope: Level, slot: Slot, subgroup: u32) -> bool {
-        self.scope >= Level::Subgroup && self == Self::new(self.scope, slot, subgroup) && scope >= self.scope
+    pub(super) fn includes(self, scope: MemoryScope, slot: Slot, subgroup: u32) -> bool {
+        self.scope >= MemoryScope::Subgroup && self == Self::new(self.scope, slot, subgroup) && scope >= self.scope
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
     fn a_write_cuts_the_sequences_of_all_locations_that_it_touches() {
         let location = |bytes| Location {
             reference: Reference(0),
-            atomic: Atomic { scope: Level::Device, start: 0, bytes },
+            atomic: Atomic { scope: MemoryScope::Device, start: 0, bytes },
             cell: Cell(4),
             heads: SmallVec::new(),
         };
@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn a_head_reaches_the_invocations_of_its_scope_only() {
-        let reach = Reach::new(Level::Workgroup, 3, 1);
-        assert!(reach.includes(Level::Device, 3, 2) && reach.includes(Level::Workgroup, 3, 2));
-        assert!(!reach.includes(Level::Device, 4, 1) && !reach.includes(Level::Subgroup, 3, 1));
-        assert!(Reach::new(Level::Device, 3, 1).includes(Level::Device, 9, 0));
-        assert!(!Reach::new(Level::Invocation, 3, 1).includes(Level::Device, 3, 1));
+        let reach = Reach::new(MemoryScope::Workgroup, 3, 1);
+        assert!(reach.includes(MemoryScope::Device, 3, 2) && reach.includes(MemoryScope::Workgroup, 3, 2));
+        assert!(!reach.includes(MemoryScope::Device, 4, 1) && !reach.includes(MemoryScope::Subgroup, 3, 1));
+        assert!(Reach::new(MemoryScope::Device, 3, 1).includes(MemoryScope::Device, 9, 0));
+        assert!(!Reach::new(MemoryScope::Invocation, 3, 1).includes(MemoryScope::Device, 3, 1));
     }
 }

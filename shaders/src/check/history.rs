@@ -38,7 +38,7 @@ pub(super) struct Attributes {
 
 /// A scope, as far as invocations of a command differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Level {
+pub(super) enum MemoryScope {
     /// One invocation.
     Invocation,
     /// The invocations of a subgroup.
@@ -53,7 +53,7 @@ pub(super) enum Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Atomic {
     /// Memory scope.
-    pub(super) scope: Level,
+    pub(super) scope: MemoryScope,
     /// Where it begins, from the beginning of the word; negative in the second word of a wide one.
     pub(super) start: i8,
     /// Bytes.
@@ -96,7 +96,7 @@ impl Access {
         let atomic = match (self.atomic, other.atomic) {
             (Some(a), Some(b)) if a == b => Some(a),
             // Of another size than any access: it is mutually ordered with none.
-            (Some(_), Some(_)) => Some(Atomic { scope: Level::Invocation, start: 0, bytes: 0 }),
+            (Some(_), Some(_)) => Some(Atomic { scope: MemoryScope::Invocation, start: 0, bytes: 0 }),
             _ => None,
         };
         Self {
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn atomics_that_differ_are_mutually_ordered_with_nothing_once_merged() {
         let atomic = |scope| Some(Atomic { scope, start: 0, bytes: 4 });
-        let one = Access { atomic: atomic(Level::Device), ..access(4, 0) };
-        let other = Access { atomic: atomic(Level::Workgroup), ..access(8, 0) };
+        let one = Access { atomic: atomic(MemoryScope::Device), ..access(4, 0) };
+        let other = Access { atomic: atomic(MemoryScope::Workgroup), ..access(8, 0) };
         let both = one.merged(&other, Cell(8)).atomic.unwrap();
         assert!(both != one.atomic.unwrap() && both != other.atomic.unwrap());
         assert_eq!(one.merged(&one, Cell(4)), one);

@@ -2,7 +2,7 @@
 
 use super::candidate::Cause;
 use super::cells::{Cell, Epochs, Group};
-use super::history::{Access, Level};
+use super::history::{Access, MemoryScope};
 use super::workgroup::Workgroup;
 
 /// The access that is made now.
@@ -84,16 +84,16 @@ impl Workgroup {
     }
 
     /// Whether both the agents of the cell and the invocation are in one instance of the scope.
-    pub(super) fn includes(&self, scope: Level, cell: Cell, local: u32) -> bool {
+    pub(super) fn includes(&self, scope: MemoryScope, cell: Cell, local: u32) -> bool {
         match scope {
             // The accesses of one invocation are judged before.
-            Level::Invocation => false,
-            Level::Subgroup => {
+            MemoryScope::Invocation => false,
+            MemoryScope::Subgroup => {
                 let subgroup = self.layout.subgroup_of(self.layout.group(cell));
                 self.owns(cell) && subgroup == Some(self.layout.subgroup(local))
             }
-            Level::Workgroup => self.owns(cell),
-            Level::Device => true,
+            MemoryScope::Workgroup => self.owns(cell),
+            MemoryScope::Device => true,
         }
     }
 

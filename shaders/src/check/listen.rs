@@ -90,7 +90,7 @@ impl Observer for Detector {
         let now = self.tick();
         let range = self.workgroup.layout.members(group);
         // Invocations at different barriers do not meet, although they go on together.
-        let mut meetings: SmallVec<[(Site, Vec<Member>); 1]> = SmallVec::new();
+        let mut arrived: SmallVec<[(Site, Vec<Member>); 1]> = SmallVec::new();
         let mut missing = None;
         for local in range.clone() {
             let Some(site) = self.workgroup.waits[local as usize].take() else {
@@ -99,22 +99,22 @@ impl Observer for Detector {
             };
             let Some(&Action::Barrier { order }) = self.actions.get(site.index()) else { continue };
             let member = Member { local, order };
-            match meetings.iter_mut().find(|meeting| meeting.0 == site) {
-                Some(meeting) => meeting.1.push(member),
+            match arrived.iter_mut().find(|group| group.0 == site) {
+                Some(group) => group.1.push(member),
                 None => {
                     let mut members = Vec::with_capacity(range.len());
                     members.push(member);
-                    meetings.push((site, members));
+                    arrived.push((site, members));
                 }
             }
         }
-        if let (Some(waits), Some(local)) = (meetings.first(), missing) {
+        if let (Some(waits), Some(local)) = (arrived.first(), missing) {
             self.non_uniform(waits.1[0].local, waits.0, (local, None));
         }
-        for pair in meetings.windows(2) {
+        for pair in arrived.windows(2) {
             self.non_uniform(pair[0].1[0].local, pair[0].0, (pair[1].1[0].local, Some(pair[1].0)));
         }
-        for (site, members) in &meetings {
+        for (site, members) in &arrived {
             let complete = members.len() == range.len();
             if let Some(local) = self.workgroup.meet(members, group, complete, now, self.lenient) {
                 self.note(NoteKind::AcquireBeforeBarrier, Invocation { workgroup, local }, *site);

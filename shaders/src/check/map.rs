@@ -172,17 +172,17 @@ fn contains(outer: &Node, inner: &Node) -> bool {
     below && above(inner.prefix(), *bit) == *prefix
 }
 
-fn without(node: &Arc<Node>, first: u64, last: u64, most: u32) -> Option<Arc<Node>> {
+fn without(node: &Arc<Node>, first: u64, last: u64, max: u32) -> Option<Arc<Node>> {
     match &**node {
         Node::Leaf { key, value } => {
-            let goes = (first..=last).contains(key) && *value <= most;
+            let goes = (first..=last).contains(key) && *value <= max;
             (!goes).then(|| Arc::clone(node))
         }
         Node::Branch { prefix, bit, sides, .. } => {
             if *prefix > last || (prefix | bit | (bit - 1)) < first {
                 return Some(Arc::clone(node));
             }
-            match [0, 1].map(|side| without(&sides[side], first, last, most)) {
+            match [0, 1].map(|side| without(&sides[side], first, last, max)) {
                 [Some(zeros), Some(ones)] if Arc::ptr_eq(&zeros, &sides[0]) && Arc::ptr_eq(&ones, &sides[1]) => {
                     Some(Arc::clone(node))
                 }

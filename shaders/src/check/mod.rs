@@ -43,6 +43,7 @@ pub use candidate::{
     Agents, Candidate, Candidates, Cause, Distance, First, GivenUp, Kind, NonUniformBarrier, Note, NoteKind, Relation,
     Second,
 };
+pub(crate) use cells::{CellLayout, Group};
 pub use detector::Detector;
 pub use fences::merge_fences;
 pub use inline::{InlineMemory, MAX_SITES};

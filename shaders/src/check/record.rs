@@ -4,7 +4,7 @@ use super::attributes::CLASSES;
 use super::candidate::NoteKind;
 use super::cells::Cell;
 use super::detector::Detector;
-use super::history::{Access, Atomic, Attributes, History, Level, Reference};
+use super::history::{Access, Atomic, Attributes, History, MemoryScope, Reference};
 use super::judge::Now;
 use super::observer::{Invocation, Memory, Target};
 use super::page::{AttributeId, PAGE_BYTES};
@@ -19,7 +19,7 @@ pub(super) struct What {
     pub(super) reads: bool,
     pub(super) writes: bool,
     /// The scope of an atomic.
-    pub(super) scope: Option<Level>,
+    pub(super) scope: Option<MemoryScope>,
 }
 
 /// The number of such an attribute.

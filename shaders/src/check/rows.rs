@@ -222,9 +222,9 @@ mod tests {
     /// Random accesses of subgroups, by one call each and one by one: both find the same.
     fn compare(seed: u64) -> bool {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut below = |most: u32| {
+        let mut below = |max: u32| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as u32 % most
+            (state >> 33) as u32 % max
         };
         let mut sites: PrimaryMap<Site, SiteData> = PrimaryMap::new();
         let mut add = |action| sites.push(SiteData { action, word: 0, inlined_at: Arc::new([]) });

@@ -68,8 +68,8 @@ impl Shadow {
             return false;
         }
         for number in pages(&range) {
-            let place = self.commit(number, planes, limit);
-            let Some(page) = place.and_then(|place| self.pages.get_mut(place)) else { return false };
+            let position = self.commit(number, planes, limit);
+            let Some(page) = position.and_then(|position| self.pages.get_mut(position)) else { return false };
             let first = number * PAGE_BYTES;
             let word = |address: u64| (address.saturating_sub(first).min(PAGE_BYTES) / 4) as usize;
             page.bind(word(range.start)..word(range.end.next_multiple_of(4)), attribute);

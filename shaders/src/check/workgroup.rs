@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::attributes::{CLASSES, Classes, Order};
 use super::cells::{Cell, CellLayout, Epochs, Group, Owner, Slot};
 use super::heads::{self, Head, Reach};
-use super::history::Level;
+use super::history::MemoryScope;
 use super::known::{self, Record};
 use crate::ir::Site;
 
@@ -283,7 +283,7 @@ impl Workgroup {
             // A later fence may have other semantics, or a larger scope.
             self.agents[local as usize].read[class] = read;
         }
-        if order.scope >= Level::Workgroup {
+        if order.scope >= MemoryScope::Workgroup {
             for class in order.acquires.iter() {
                 let met = self.agents[local as usize].met[class].clone();
                 known::join(&mut self.agent(local).known[class], &met);

@@ -115,8 +115,8 @@ fn add_back_edges(kernel: &mut Kernel, block: Block, headers: &[Block]) {
         let yes = add(kernel, at, InstData::Const { ty: Type::Bool, bits: 1 }, Some(Type::Bool));
         let ballot = InstData::Subgroup { op: SubgroupOp::Ballot, args: yes.into_iter().collect() };
         let ballot = add(kernel, at, ballot, Some(Type::I32));
-        let most = add(kernel, at, InstData::Const { ty: Type::I32, bits: (1 << SUBGROUP_SIZE) - 1 }, Some(Type::I32));
-        let args = most.into_iter().chain(ballot).collect();
+        let all = add(kernel, at, InstData::Const { ty: Type::I32, bits: (1 << SUBGROUP_SIZE) - 1 }, Some(Type::I32));
+        let args = all.into_iter().chain(ballot).collect();
         let never = add(kernel, at, InstData::Pure { op: Op::ULt, args }, Some(Type::Bool));
         let rest = kernel.blocks.push(BlockData::default());
         if let Some(condition) = never {

@@ -157,15 +157,15 @@ impl DataLayout {
 
     /// Visits the numbers in it, in the order of declaration: of each array at most the first `most` elements and the
     /// last one, of a runtime-sized one none. Stops when `visit` breaks.
-    pub fn visit<B>(&self, most: u64, visit: &mut impl FnMut(PlacedScalar<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
-        self.visit_at(0, &mut String::new(), most, visit)
+    pub fn visit<B>(&self, max: u64, visit: &mut impl FnMut(PlacedScalar<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
+        self.visit_at(0, &mut String::new(), max, visit)
     }
 
     fn visit_at<B>(
         &self,
         start: u64,
         path: &mut String,
-        most: u64,
+        max: u64,
         visit: &mut impl FnMut(PlacedScalar<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         match self {
@@ -184,11 +184,11 @@ impl DataLayout {
             }
             Self::Array { element, count, stride } => {
                 let count = count.unwrap_or(0);
-                let last = (count > most).then(|| count - 1);
-                (0..count.min(most)).chain(last).try_for_each(|at| {
+                let last = (count > max).then(|| count - 1);
+                (0..count.min(max)).chain(last).try_for_each(|at| {
                     let len = path.len();
                     path.push_str(&format!("[{at}]"));
-                    let flow = element.visit_at(start.saturating_add(at.saturating_mul(*stride)), path, most, visit);
+                    let flow = element.visit_at(start.saturating_add(at.saturating_mul(*stride)), path, max, visit);
                     path.truncate(len);
                     flow
                 })
@@ -199,7 +199,7 @@ impl DataLayout {
                     path.push('.');
                 }
                 path.push_str(&member.name);
-                let flow = member.layout.visit_at(start + member.offset, path, most, visit);
+                let flow = member.layout.visit_at(start + member.offset, path, max, visit);
                 path.truncate(len);
                 flow
             }),

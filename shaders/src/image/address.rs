@@ -57,6 +57,6 @@ fn floor(u: f32) -> i32 {
 
 /// The layer of a coordinate: the nearest, ties to even, clamped to the array.
 pub(super) fn layer(coordinate: f32, layers: u32) -> u32 {
-    let most = layers.saturating_sub(1);
-    (coordinate.round_ties_even().max(0.0) as u32).min(most)
+    let max = layers.saturating_sub(1);
+    (coordinate.round_ties_even().max(0.0) as u32).min(max)
 }

@@ -17,7 +17,7 @@ pub(super) fn mixes(format: Format) -> bool {
 }
 
 /// The code of the number 1.
-pub(super) fn most(numeric: Numeric, part: ChannelBits) -> f32 {
+pub(super) fn max_code(numeric: Numeric, part: ChannelBits) -> f32 {
     let bits = if numeric == Numeric::Snorm { part.bits - 1 } else { part.bits };
     ((1u32 << bits) - 1) as f32
 }
@@ -35,7 +35,7 @@ pub(super) fn of_texel(format: Format, raw: Raw) -> [f32; 4] {
             let unused = 32 - u32::from(part.bits);
             let code = (code << unused).cast_signed() >> unused;
             // The lowest two codes both decode to -1.
-            (code as f32).max(-most(Numeric::Snorm, part))
+            (code as f32).max(-max_code(Numeric::Snorm, part))
         } else {
             code as f32
         };
@@ -46,7 +46,7 @@ pub(super) fn of_texel(format: Format, raw: Raw) -> [f32; 4] {
 /// The codes of a colour: a border.
 pub(super) fn encode(format: Format, mut numbers: [f32; 4]) -> [f32; 4] {
     for &part in used(format) {
-        numbers[usize::from(part.channel)] *= most(format.numeric(), part);
+        numbers[usize::from(part.channel)] *= max_code(format.numeric(), part);
     }
     numbers
 }
@@ -55,7 +55,7 @@ pub(super) fn encode(format: Format, mut numbers: [f32; 4]) -> [f32; 4] {
 pub(super) fn decode(format: Format, mut codes: [f32; 4]) -> [f32; 4] {
     for &part in used(format) {
         let code = &mut codes[usize::from(part.channel)];
-        *code = quotient(*code, reciprocal(most(format.numeric(), part)));
+        *code = quotient(*code, reciprocal(max_code(format.numeric(), part)));
     }
     codes
 }
@@ -86,11 +86,11 @@ mod tests {
     #[test]
     fn products_with_two_part_reciprocals_are_quotients() {
         for bits in 1..=MAX_BITS {
-            let most = ((1u32 << bits) - 1) as f32;
+            let max = ((1u32 << bits) - 1) as f32;
             for code in 0..1u32 << bits {
                 let code = code as f32;
-                let found = quotient(code, reciprocal(most));
-                assert_eq!(found.to_bits(), (code / most).to_bits(), "{code} of {bits} bits");
+                let found = quotient(code, reciprocal(max));
+                assert_eq!(found.to_bits(), (code / max).to_bits(), "{code} of {bits} bits");
             }
         }
     }

@@ -260,10 +260,10 @@ impl TexelView {
     };
 
     /// A texel buffer of the texels that fit, at most `most`.
-    pub fn of_buffer(memory: GuestSlice, format: Format, most: u32) -> Self {
+    pub fn of_buffer(memory: GuestSlice, format: Format, max: u32) -> Self {
         let texels = match format.bytes() {
             0 => 0,
-            bytes => (memory.len() / u64::from(bytes)).min(most.into()) as u32,
+            bytes => (memory.len() / u64::from(bytes)).min(max.into()) as u32,
         };
         let mut view = Self { size: [texels, 1, 1], layers: 1, levels: 1, format, memory, ..Self::NULL };
         view.row_pitch = memory.len().min(u32::MAX.into()) as u32;

@@ -130,8 +130,8 @@ impl<F: Fetch> SampleSource<'_, F> {
 
     /// Three texels meet at a cube's corner: their mean.
     fn corner(&self, level: u32, face: u32, at: [i32; 3], size: u32) -> Texel {
-        let most = size.cast_signed() - 1;
-        let [x, y] = [at[0].clamp(0, most), at[1].clamp(0, most)];
+        let max = size.cast_signed() - 1;
+        let [x, y] = [at[0].clamp(0, max), at[1].clamp(0, max)];
         let [a, b, c] = [[x, y], [at[0], y], [x, at[1]]].map(|[x, y]| self.fetch_near(level, face, x, y, size));
         let mean = |k: usize| (f32::from_bits(a[k]) + f32::from_bits(b[k]) + f32::from_bits(c[k])) / 3.0;
         if self.view.format.class() == Class::Float { [0, 1, 2, 3].map(|k| mean(k).to_bits()) } else { a }

@@ -130,12 +130,12 @@ mod tests {
     #[test]
     fn corrected_products_are_quotients() {
         for bits in 2..=16u32 {
-            let most = ((1u32 << bits) - 1) as f32;
+            let max = ((1u32 << bits) - 1) as f32;
             for code in 0..1u32 << bits {
-                let (code, reciprocal) = (code as f32, 1.0 / most);
+                let (code, reciprocal) = (code as f32, 1.0 / max);
                 let near = code * reciprocal;
-                let corrected = near.mul_add(-most, code).mul_add(reciprocal, near);
-                assert_eq!(corrected.to_bits(), (code / most).to_bits(), "{code} of {bits} bits");
+                let corrected = near.mul_add(-max, code).mul_add(reciprocal, near);
+                assert_eq!(corrected.to_bits(), (code / max).to_bits(), "{code} of {bits} bits");
             }
         }
     }

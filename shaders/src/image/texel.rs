@@ -82,15 +82,15 @@ fn power_of_two(exponent: i32) -> f32 {
 
 fn decode_channel(numeric: Numeric, part: ChannelBits, code: u32) -> u32 {
     let signed = || (code << (32 - part.bits)).cast_signed() >> (32 - part.bits);
-    let most = |bits: u8| ((1u64 << bits) - 1) as f32;
+    let max = |bits: u8| ((1u64 << bits) - 1) as f32;
     match numeric {
-        Numeric::Unorm => (code as f32 / most(part.bits)).to_bits(),
-        Numeric::Snorm => (signed() as f32 / most(part.bits - 1)).max(-1.0).to_bits(),
+        Numeric::Unorm => (code as f32 / max(part.bits)).to_bits(),
+        Numeric::Snorm => (signed() as f32 / max(part.bits - 1)).max(-1.0).to_bits(),
         Numeric::Uscaled => (code as f32).to_bits(),
         Numeric::Sscaled => (signed() as f32).to_bits(),
         Numeric::Uint => code,
         Numeric::Sint => signed().cast_unsigned(),
-        Numeric::Srgb if part.channel == 3 => (code as f32 / most(part.bits)).to_bits(),
+        Numeric::Srgb if part.channel == 3 => (code as f32 / max(part.bits)).to_bits(),
         Numeric::Srgb => srgb()[code as usize & 0xff].to_bits(),
         Numeric::Sfloat if part.bits == 16 => f16::from_bits(code as u16).to_f32().to_bits(),
         Numeric::Sfloat => code,
@@ -123,20 +123,20 @@ fn encode_channel(numeric: Numeric, part: ChannelBits, bits: u32) -> u32 {
     let value = f32::from_bits(bits);
     // Products of 24- and 32-bit numbers are exact in 64 bits; `as` converts NaN to 0.
     let round = |value: f32, factor: u64| (f64::from(value) * factor as f64).round_ties_even() as i64 as u32;
-    let most = (1u64 << part.bits) - 1;
-    let half = most >> 1;
+    let max = (1u64 << part.bits) - 1;
+    let half = max >> 1;
     match numeric {
-        Numeric::Unorm => round(value.clamp(0.0, 1.0), most),
+        Numeric::Unorm => round(value.clamp(0.0, 1.0), max),
         Numeric::Snorm => round(value.clamp(-1.0, 1.0), half),
-        Numeric::Uscaled => round(value.clamp(0.0, most as f32), 1),
+        Numeric::Uscaled => round(value.clamp(0.0, max as f32), 1),
         Numeric::Sscaled => round(value.clamp(-(half as f32) - 1.0, half as f32), 1),
         // Vulkan leaves integers out of range undefined; WGSL clamps them (its chapter on texel formats).
-        Numeric::Uint => u64::from(bits).min(most) as u32,
+        Numeric::Uint => u64::from(bits).min(max) as u32,
         Numeric::Sint => {
-            let most = half.cast_signed();
-            i64::from(bits.cast_signed()).clamp(-most - 1, most) as u32
+            let max = half.cast_signed();
+            i64::from(bits.cast_signed()).clamp(-max - 1, max) as u32
         }
-        Numeric::Srgb if part.channel == 3 => round(value.clamp(0.0, 1.0), most),
+        Numeric::Srgb if part.channel == 3 => round(value.clamp(0.0, 1.0), max),
         Numeric::Srgb => srgb_code(value),
         Numeric::Sfloat if part.bits == 16 => f16::from_f32(value).to_bits().into(),
         Numeric::Sfloat => bits,

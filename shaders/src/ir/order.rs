@@ -72,8 +72,8 @@ fn of_selection(kernel: &Kernel, block: Block) -> Option<Block> {
 fn places(kernel: &Kernel, order: &[Block]) -> BlockPositions {
     let mut places = BlockPositions::new();
     places.resize(kernel.blocks.len());
-    for (place, &block) in (1..).zip(order) {
-        places[block] = place;
+    for (position, &block) in (1..).zip(order) {
+        places[block] = position;
     }
     places
 }
@@ -93,13 +93,13 @@ fn loops_around(kernel: &Kernel, order: &[Block]) -> BlockPositions {
     let mut around = BlockPositions::new();
     around.resize(kernel.blocks.len());
     let mut open: Vec<(u32, u32)> = Vec::new();
-    for (place, &block) in (1..).zip(order) {
-        while open.last().is_some_and(|&(_, end)| end < place) {
+    for (position, &block) in (1..).zip(order) {
+        while open.last().is_some_and(|&(_, end)| end < position) {
             open.pop();
         }
         around[block] = open.last().map_or(0, |&(header, _)| header);
         if ends[block] != 0 {
-            open.push((place, ends[block]));
+            open.push((position, ends[block]));
         }
     }
     around

@@ -108,9 +108,9 @@ impl RewriteRules for Fuse {
             return None;
         }
         let mut found: SmallVec<[(Product, Value, bool); 2]> = SmallVec::new();
-        for (place, other) in [(0, 1), (1, 0)] {
-            let product = product(e.kernel(), args[place]).filter(|product| self.chosen.contains(product.value));
-            found.extend(product.map(|product| (product, args[other], place == 1)));
+        for (position, other) in [(0, 1), (1, 0)] {
+            let product = product(e.kernel(), args[position]).filter(|product| self.chosen.contains(product.value));
+            found.extend(product.map(|product| (product, args[other], position == 1)));
         }
         let &(product, other, is_second) = found.first()?;
         let [a, b] = e.args(product.value, Op::FMul)?;

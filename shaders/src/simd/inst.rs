@@ -321,12 +321,21 @@ pub type BlockCall = crate::ssa::BlockCall<Block, Value>;
 pub struct Address {
     /// Host address, `s64`.
     pub base: Value,
-    /// Index and limit, both `s32` or both `s64`; without them the address is `base + disp` and in bounds.
-    pub index: Option<(Value, Value)>,
+    /// Without an index the address is `base + disp` and in bounds.
+    pub index: Option<BoundedIndex>,
     /// 1, 2, 4 or 8.
     pub scale: u8,
     /// Bytes.
     pub disp: i32,
+}
+
+/// An index and its exclusive upper bound, both `s32` or both `s64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BoundedIndex {
+    /// In units of [`Address::scale`] bytes.
+    pub index: Value,
+    /// Indices from here on are out of bounds.
+    pub limit: Value,
 }
 
 /// A row: contiguous (unit-stride) access. Lane `l` accesses `base + width * i`, `i = index + l` modulo 2³², in bounds

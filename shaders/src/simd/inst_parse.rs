@@ -4,7 +4,8 @@ use smallvec::SmallVec;
 
 use super::parse::Parser;
 use super::{
-    Address, Elements, Field, InstData, LANES, LaneAddress, Routine, Row, Segments, Spacing, Type, Value, WideOp,
+    Address, BoundedIndex, Elements, Field, InstData, LANES, LaneAddress, Routine, Row, Segments, Spacing, Type, Value,
+    WideOp,
 };
 use crate::image;
 use crate::ir::{AtomicOp, Op, Width};
@@ -243,7 +244,7 @@ fn address(parser: &mut Parser, line: &mut Line<'_>) -> Result<Address> {
         return Err(other);
     }
     line.expect('<')?;
-    Ok(Address { base, index: Some((index, parser.value(line)?)), scale, disp })
+    Ok(Address { base, index: Some(BoundedIndex { index, limit: parser.value(line)? }), scale, disp })
 }
 
 /// `v0 + v1 * 4 + 8`

@@ -33,7 +33,9 @@ mod workgroup_loop;
 
 pub use check_routine::CheckRoutine;
 pub use entities::{Block, Inst, Value};
-pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, Segments, Spacing, pure_result};
+pub use inst::{
+    Address, BlockCall, BoundedIndex, Elements, InstData, LANES, LaneAddress, Row, Segments, Spacing, pure_result,
+};
 pub use kernel::{BlockData, Kernel, SubgroupLoop, ValueDef};
 pub use licm::licm;
 pub use merge_blocks::merge_blocks;

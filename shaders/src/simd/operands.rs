@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Address, Elements, InstData, LaneAddress, Row, Type, Value, pure_result};
+use super::{Address, BoundedIndex, Elements, InstData, LaneAddress, Row, Type, Value, pure_result};
 
 /// The single list of operands, for both walks: `$iter` is `iter` or `iter_mut`, `$walk` walks addresses, and
 /// `$targets` gives the branch targets.
@@ -82,7 +82,7 @@ macro_rules! walk_addresses {
         impl Address {
             fn $walk($($reference)+ self, visit: &mut impl FnMut($value)) {
                 visit($($reference)+ self.base);
-                if let Some((index, limit)) = $($reference)+ self.index {
+                if let Some(BoundedIndex { index, limit }) = $($reference)+ self.index {
                     visit(index);
                     visit(limit);
                 }

@@ -3,7 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop, Type, Value,
+    Address, BoundedIndex, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop, Type,
+    Value,
 };
 use crate::ir::Width;
 use crate::ssa::{LineOf, print_atomic_operands, print_blocks};
@@ -72,7 +73,38 @@ impl Display for InstData {
             Self::Branch { condition, then, otherwise } => write!(f, "branch {condition}, {then}, {otherwise}"),
             Self::Switch { selector, default, cases } => switch(f, selector, default, cases),
             Self::Return => f.write_str("return"),
-            memory => print_memory(f, memory),
+            Self::Load { ty, address } => write!(f, "load.{ty} {address}"),
+            Self::Store { width, address, value, mask } => {
+                write!(f, "store{} {address}, {value} mask {mask}", WidthSuffix(*width))
+            }
+            Self::LoadRow { row } => write!(f, "load_row{} {row}", WidthSuffix(row.width)),
+            Self::StoreRow { row, value, mask } => {
+                write!(f, "store_row{} {row}, {value} mask {mask}", WidthSuffix(row.width))
+            }
+            Self::LoadElements { elements } => {
+                write!(f, "load_elements{} {elements}", WidthSuffix(elements.width))
+            }
+            Self::StoreElements { elements, values, mask } => {
+                write!(f, "store_elements{} {elements}, {} mask {mask}", WidthSuffix(elements.width), Brackets(values))
+            }
+            Self::Gather { lanes, mask } => write!(f, "gather {lanes} mask {mask}"),
+            Self::GatherElements { base, index, masks } => {
+                write!(f, "gather_elements {base} + {index} masks {}", Brackets(masks))
+            }
+            Self::Scatter { width, lanes, value, mask } => {
+                write!(f, "scatter{} {lanes}, {value} mask {mask}", WidthSuffix(*width))
+            }
+            Self::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask } => {
+                let bits = if wide.is_some() { "64" } else { "" };
+                write!(f, "atomic{bits}.{} {lanes}", op.name())?;
+                print_atomic_operands(f, *value, *comparator, *wide)?;
+                let lock = if *lock { " lock" } else { "" };
+                let sequential = if *sequential { " sequential" } else { "" };
+                write!(f, "{lock}{sequential} mask {mask}")
+            }
+            Self::FrameLoad { ty, frame, at } => write!(f, "frame_load.{ty} {frame} + {at}"),
+            Self::FrameStore { frame, at, value } => write!(f, "frame_store {frame} + {at}, {value}"),
+            Self::Zero { base, bytes } => write!(f, "zero {base}, {bytes}"),
         }
     }
 }
@@ -83,45 +115,6 @@ fn poll(f: &mut Formatter<'_>, at: u32, lanes: Option<&[Value; 2]>) -> fmt::Resu
         write!(f, " at {at}")?;
     }
     lanes.map_or(Ok(()), |[number, mask]| write!(f, " {number} mask {mask}"))
-}
-
-/// Prints instructions with an address.
-fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
-    match data {
-        InstData::Load { ty, address } => write!(f, "load.{ty} {address}"),
-        InstData::Store { width, address, value, mask } => {
-            write!(f, "store{} {address}, {value} mask {mask}", WidthSuffix(*width))
-        }
-        InstData::LoadRow { row } => write!(f, "load_row{} {row}", WidthSuffix(row.width)),
-        InstData::StoreRow { row, value, mask } => {
-            write!(f, "store_row{} {row}, {value} mask {mask}", WidthSuffix(row.width))
-        }
-        InstData::LoadElements { elements } => {
-            write!(f, "load_elements{} {elements}", WidthSuffix(elements.width))
-        }
-        InstData::StoreElements { elements, values, mask } => {
-            write!(f, "store_elements{} {elements}, {} mask {mask}", WidthSuffix(elements.width), Brackets(values))
-        }
-        InstData::Gather { lanes, mask } => write!(f, "gather {lanes} mask {mask}"),
-        InstData::GatherElements { base, index, masks } => {
-            write!(f, "gather_elements {base} + {index} masks {}", Brackets(masks))
-        }
-        InstData::Scatter { width, lanes, value, mask } => {
-            write!(f, "scatter{} {lanes}, {value} mask {mask}", WidthSuffix(*width))
-        }
-        InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask } => {
-            let bits = if wide.is_some() { "64" } else { "" };
-            write!(f, "atomic{bits}.{} {lanes}", op.name())?;
-            print_atomic_operands(f, *value, *comparator, *wide)?;
-            let lock = if *lock { " lock" } else { "" };
-            let sequential = if *sequential { " sequential" } else { "" };
-            write!(f, "{lock}{sequential} mask {mask}")
-        }
-        InstData::FrameLoad { ty, frame, at } => write!(f, "frame_load.{ty} {frame} + {at}"),
-        InstData::FrameStore { frame, at, value } => write!(f, "frame_store {frame} + {at}, {value}"),
-        InstData::Zero { base, bytes } => write!(f, "zero {base}, {bytes}"),
-        _ => Ok(()),
-    }
 }
 
 impl Display for Elements {
@@ -200,7 +193,7 @@ impl Display for Address {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { base, index, scale, disp } = *self;
         write!(f, "{base}")?;
-        let Some((index, limit)) = index else { return print_disp(f, disp) };
+        let Some(BoundedIndex { index, limit }) = index else { return print_disp(f, disp) };
         write!(f, " + {index} * {scale}")?;
         print_disp(f, disp)?;
         write!(f, " if {index} < {limit}")

@@ -89,12 +89,12 @@ struct Node {
     occupancy: u32,
     /// Vectors and masks that it defines.
     makes: [i32; 2],
-    /// Vectors and masks that it uses, as indices into `held`.
+    /// Vectors and masks that it uses, as indices into `values`.
     uses: SmallVec<[u32; 4]>,
 }
 
 /// A vector or mask that occupies a register.
-struct Held {
+struct LiveValue {
     /// Register class.
     kind: usize,
     /// Unscheduled instructions that use it. Uses outside of the block count, too: these keep it live to the end.
@@ -105,7 +105,7 @@ struct Held {
 struct Nodes {
     insts: Vec<Inst>,
     all: Vec<Node>,
-    held: Vec<Held>,
+    values: Vec<LiveValue>,
     /// Number of live vectors and masks.
     live: [i32; 2],
 }
@@ -113,7 +113,7 @@ struct Nodes {
 impl Nodes {
     fn of(kernel: &Kernel, insts: Vec<Inst>, uses: &SecondaryMap<Value, u32>) -> Self {
         let mut nodes =
-            Self { insts: Vec::new(), all: Vec::with_capacity(insts.len()), held: Vec::new(), live: [0, 0] };
+            Self { insts: Vec::new(), all: Vec::with_capacity(insts.len()), values: Vec::new(), live: [0, 0] };
         // Sized by the block, not by the kernel, which may have many long blocks.
         let mut numbers: HashMap<Value, u32> = HashMap::default();
         let mut definer: HashMap<Value, u32> = HashMap::default();
@@ -124,13 +124,13 @@ impl Nodes {
             each_used_once(kernel, inst, |value| {
                 before.extend(definer.get(&value).copied());
                 let Some(kind) = kind(kernel, value) else { return };
-                let held = *numbers.entry(value).or_insert_with(|| {
+                let number = *numbers.entry(value).or_insert_with(|| {
                     // Live-in: defined outside of the block.
                     nodes.live[kind] += 1;
-                    nodes.held.push(Held { kind, left: uses[value] });
-                    nodes.held.len() as u32 - 1
+                    nodes.values.push(LiveValue { kind, left: uses[value] });
+                    nodes.values.len() as u32 - 1
                 });
-                node.uses.push(held);
+                node.uses.push(number);
             });
             if stays(kernel, inst) {
                 before.extend(last_in_order.replace(number));
@@ -139,8 +139,8 @@ impl Nodes {
                 definer.insert(result, number);
                 if let Some(kind) = kind(kernel, result).filter(|_| uses[result] > 0) {
                     node.makes[kind] += 1;
-                    numbers.insert(result, nodes.held.len() as u32);
-                    nodes.held.push(Held { kind, left: uses[result] });
+                    numbers.insert(result, nodes.values.len() as u32);
+                    nodes.values.push(LiveValue { kind, left: uses[result] });
                 }
             }
             node.occupancy = u32::from(node.makes[0] > 0);
@@ -171,7 +171,7 @@ impl Nodes {
             let grows = self.grows(&self.all[number]);
             (0..2).for_each(|kind| self.live[kind] += grows[kind]);
             let node = std::mem::take(&mut self.all[number]);
-            node.uses.iter().for_each(|&held| self.held[held as usize].left -= 1);
+            node.uses.iter().for_each(|&number| self.values[number as usize].left -= 1);
             now = node.ready.max(now + node.occupancy);
             for next in node.next {
                 let after = &mut self.all[next as usize];
@@ -207,8 +207,8 @@ impl Nodes {
     /// Change of the numbers of live vectors and masks by the instruction.
     fn grows(&self, node: &Node) -> [i32; 2] {
         let mut grows = node.makes;
-        let ends = node.uses.iter().map(|&held| &self.held[held as usize]).filter(|held| held.left == 1);
-        ends.for_each(|held| grows[held.kind] -= 1);
+        let ends = node.uses.iter().map(|&number| &self.values[number as usize]).filter(|value| value.left == 1);
+        ends.for_each(|value| grows[value.kind] -= 1);
         grows
     }
 }

@@ -1,6 +1,6 @@
 //! Rules for single instructions: operand types and parameters.
 
-use super::{Address, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
+use super::{Address, BoundedIndex, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
 use crate::ir::op::{is_basic, works_on_doubles, works_on_exponents, works_on_subwords};
 use crate::ir::{self, AtomicOp, Op, Width};
 use crate::ssa;
@@ -69,34 +69,26 @@ pub(crate) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
         | InstData::NextWorkgroup
         | InstData::Jump { .. }
         | InstData::Return => {}
-        ref memory => memory_types(kernel, memory, &mut operands)?,
-    }
-    Ok(operands)
-}
-
-/// Instructions with an address.
-fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Result {
-    match *data {
         InstData::Load { ty, address } => {
             word(ty)?;
-            address_types(kernel, address, operands)?;
+            address_types(kernel, address, &mut operands)?;
         }
         InstData::Store { width, address, value, mask } => {
             word(kernel.ty(value))?;
             if width == Width::Half {
                 return Err("a store is of a word or a byte".into());
             }
-            address_types(kernel, address, operands)?;
+            address_types(kernel, address, &mut operands)?;
             operands.push((mask, Type::Mask));
         }
-        InstData::LoadRow { row } => row_types(row, operands),
+        InstData::LoadRow { row } => row_types(row, &mut operands),
         InstData::StoreRow { row, value, mask } => {
-            row_types(row, operands);
+            row_types(row, &mut operands);
             operands.extend([(value, Type::V32), (mask, Type::Mask)]);
         }
-        InstData::LoadElements { ref elements } => element_types(elements, operands, true)?,
+        InstData::LoadElements { ref elements } => element_types(elements, &mut operands, true)?,
         InstData::StoreElements { ref elements, ref values, mask } => {
-            element_types(elements, operands, false)?;
+            element_types(elements, &mut operands, false)?;
             if values.len() != elements.limits.len() {
                 return Err(format!("{} words have {} limits", values.len(), elements.limits.len()));
             }
@@ -104,7 +96,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             operands.push((mask, Type::Mask));
         }
         InstData::Gather { lanes, mask } => {
-            lane_types(lanes, operands)?;
+            lane_types(lanes, &mut operands)?;
             operands.push((mask, Type::Mask));
         }
         InstData::GatherElements { base, index, ref masks } => {
@@ -115,7 +107,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             operands.extend(masks.iter().map(|&mask| (mask, Type::Mask)));
         }
         InstData::Scatter { lanes, value, mask, .. } => {
-            lane_types(lanes, operands)?;
+            lane_types(lanes, &mut operands)?;
             operands.extend([(value, Type::V32), (mask, Type::Mask)]);
         }
         InstData::Atomic { op, lanes, value, comparator, wide, mask, .. } => {
@@ -129,13 +121,13 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             if wide.is_some() && (op.is_half() || op == AtomicOp::FAddHalf) {
                 return Err(format!("there is no atomic64.{}", op.name()));
             }
-            lane_types(lanes, operands)?;
+            lane_types(lanes, &mut operands)?;
             let highs = wide.into_iter().flatten().flatten();
             operands.extend(value.into_iter().chain(comparator).chain(highs).map(|operand| (operand, Type::V32)));
             operands.push((mask, Type::Mask));
         }
-        InstData::FrameLoad { ty, frame, at } => frame_types(kernel, ty, frame, at, operands)?,
-        InstData::FrameStore { frame, at, value } => frame_types(kernel, kernel.ty(value), frame, at, operands)?,
+        InstData::FrameLoad { ty, frame, at } => frame_types(kernel, ty, frame, at, &mut operands)?,
+        InstData::FrameStore { frame, at, value } => frame_types(kernel, kernel.ty(value), frame, at, &mut operands)?,
         InstData::Call { ref routine, area, mask } => {
             routine.check()?;
             let bytes = routine.bytes();
@@ -153,9 +145,8 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             }
             operands.push((base, Type::S64));
         }
-        _ => {}
     }
-    Ok(())
+    Ok(operands)
 }
 
 /// Whether an address is that of the call area.
@@ -238,7 +229,7 @@ fn address_types(kernel: &Kernel, address: Address, operands: &mut Operands) -> 
     match address.index {
         None if address.scale != 1 => Err(format!("scale {} without an index", address.scale)),
         None => Ok(()),
-        Some((index, limit)) => {
+        Some(BoundedIndex { index, limit }) => {
             let ty = kernel.ty(index);
             if !matches!(ty, Type::S32 | Type::S64) {
                 return Err(format!("{index} is {ty}, not s32 or s64"));
@@ -259,9 +250,9 @@ const MAX_STRIDE: u32 = 1 << 16;
 fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Result {
     let &Elements { base, index, segments, ref limits, width, .. } = elements;
     let (count, stride) = (limits.len(), elements.stride());
-    let least = if elements.are_dense() && segments.is_none() { 2 } else { 1 };
-    if !(least..=4).contains(&count) {
-        return Err(format!("elements have {least} to 4 words, not {count}"));
+    let min = if elements.are_dense() && segments.is_none() { 2 } else { 1 };
+    if !(min..=4).contains(&count) {
+        return Err(format!("elements have {min} to 4 words, not {count}"));
     }
     let bytes = width.bytes();
     if stride < count as u32 * bytes || stride > MAX_STRIDE || !stride.is_multiple_of(bytes) {
@@ -293,10 +284,10 @@ fn lane_types(lanes: LaneAddress, operands: &mut Operands) -> Result {
 
 fn frame_types(kernel: &Kernel, ty: Type, frame: Value, at: u32, operands: &mut Operands) -> Result {
     let bytes = if ty == Type::V32 { 4 * u64::from(LANES) } else { 8 };
-    let (place, most) =
+    let (place, max) =
         if is_calls(kernel, frame) { ("rows", kernel.call_bytes) } else { ("a frame", kernel.frame_bytes) };
-    if u64::from(at) + bytes > u64::from(most) {
-        return Err(format!("a {ty} at {at} does not fit {place} of {most} bytes"));
+    if u64::from(at) + bytes > u64::from(max) {
+        return Err(format!("a {ty} at {at} does not fit {place} of {max} bytes"));
     }
     operands.push((frame, Type::S64));
     Ok(())

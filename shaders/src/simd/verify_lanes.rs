@@ -14,11 +14,11 @@ use crate::ssa::{broken, general};
 pub(crate) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Result {
     let starts = starts(kernel, dominators);
     let mut lasting = EntitySet::new();
-    starts.values().flatten().for_each(|start| _ = lasting.insert(start.1));
+    starts.values().flatten().for_each(|start| _ = lasting.insert(start.lanes));
     let mut subsets = Subsets::new(kernel, dominators, lasting);
     for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
         let data = &kernel.blocks[block];
-        if let (Some(exec), Some((start, lanes))) = (data.exec, starts[block])
+        if let (Some(exec), Some(RegionStart { block: start, lanes })) = (data.exec, starts[block])
             && !subsets.contains(lanes, exec)
         {
             return general(format!("{block}: {}", not_subset(&subsets, exec, lanes, start)));
@@ -34,14 +34,21 @@ pub(crate) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Re
     check_scalars(kernel, dominators, &mut subsets)
 }
 
+/// Where a subgroup entered a parallel region, and with which lanes.
+#[derive(Clone, Copy, Debug)]
+struct RegionStart {
+    block: Block,
+    lanes: Value,
+}
+
 /// For each block, the block at which the subgroup entered the parallel region: the nearest dominator that is a region
 /// entry, else the first one with an execution mask. `None` above such blocks.
-fn starts(kernel: &Kernel, dominators: &Dominators<Block>) -> SecondaryMap<Block, Option<(Block, Value)>> {
+fn starts(kernel: &Kernel, dominators: &Dominators<Block>) -> SecondaryMap<Block, Option<RegionStart>> {
     let mut starts = SecondaryMap::new();
     for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
         let above = dominators.idom(block).and_then(|idom| starts[idom]);
         let data = &kernel.blocks[block];
-        let here = data.exec.map(|exec| (block, exec));
+        let here = data.exec.map(|lanes| RegionStart { block, lanes });
         starts[block] = if data.is_region_entry { here } else { above.or(here) };
     }
     starts
@@ -65,6 +72,37 @@ fn effect(kernel: &Kernel, data: &InstData) -> Option<Value> {
         | InstData::Scatter { mask, .. }
         | InstData::Call { mask, .. }
         | InstData::Atomic { mask, .. } => Some(mask),
-        _ => None,
+        // The workgroup's own state, and orders.
+        InstData::FrameStore { .. } | InstData::Zero { .. } | InstData::Fence => None,
+        InstData::Const { .. }
+        | InstData::Lanes { .. }
+        | InstData::Undef { .. }
+        | InstData::Pure { .. }
+        | InstData::Select { .. }
+        | InstData::Wide { .. }
+        | InstData::Splat { .. }
+        | InstData::Extract { .. }
+        | InstData::Pick { .. }
+        | InstData::Permute { .. }
+        | InstData::MaskBits { .. }
+        | InstData::FirstLane { .. }
+        | InstData::Any { .. }
+        | InstData::Context { .. }
+        | InstData::BufferBase { .. }
+        | InstData::BufferLen { .. }
+        | InstData::BufferAt { .. }
+        | InstData::ImageField { .. }
+        | InstData::Load { .. }
+        | InstData::LoadRow { .. }
+        | InstData::LoadElements { .. }
+        | InstData::Gather { .. }
+        | InstData::GatherElements { .. }
+        | InstData::FrameLoad { .. }
+        | InstData::Poll { .. }
+        | InstData::NextWorkgroup
+        | InstData::Jump { .. }
+        | InstData::Branch { .. }
+        | InstData::Switch { .. }
+        | InstData::Return => None,
     }
 }

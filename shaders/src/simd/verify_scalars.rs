@@ -148,8 +148,8 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
 
     fn solve(&mut self) {
         while let Some(value) = self.work.pop() {
-            for place in 0..self.passed[value].len() {
-                self.lower(self.passed[value][place], self.known[value]);
+            for position in 0..self.passed[value].len() {
+                self.lower(self.passed[value][position], self.known[value]);
             }
             for inst in self.users[value].clone() {
                 self.visit(inst);
@@ -172,22 +172,22 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
                 }
             }
             &InstData::Select { condition, then, otherwise } => {
-                let mut least = self.known[otherwise];
+                let mut worst = self.known[otherwise];
                 let by_lane = kernel.ty(condition) == Type::Mask;
                 // If the condition has active lanes only, inactive lanes have the second value.
                 if !(by_lane && self.is_active(block, condition)) {
-                    least = least.max(self.known[then]).max(self.known[condition]);
+                    worst = worst.max(self.known[then]).max(self.known[condition]);
                 }
                 // Undefined in some lanes only: lanes that were never written are mixed with lanes that are read.
-                if by_lane && least == Inactive::UndefinedPath {
-                    least = Inactive::Unspecified;
+                if by_lane && worst == Inactive::UndefinedPath {
+                    worst = Inactive::Unspecified;
                 }
-                self.lower_results(block, inst, least);
+                self.lower_results(block, inst, worst);
             }
             data @ (InstData::Pure { .. } | InstData::Pick { .. } | InstData::Permute { .. }) => {
-                let mut least = Inactive::Defined;
-                data.for_each_use(|value| least = least.max(self.known[value]));
-                self.lower_results(block, inst, least);
+                let mut worst = Inactive::Defined;
+                data.for_each_use(|value| worst = worst.max(self.known[value]));
+                self.lower_results(block, inst, worst);
             }
             _ => {}
         }
@@ -230,7 +230,7 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
     /// Checks the requirements of instructions that move words between lanes or extract scalars.
     fn check(&mut self, block: Block, inst: Inst) -> Result {
         let kernel = self.kernel;
-        let (vectors, most): (SmallVec<[Value; 2]>, _) = match kernel.insts[inst] {
+        let (vectors, max): (SmallVec<[Value; 2]>, _) = match kernel.insts[inst] {
             InstData::Any { mask } | InstData::MaskBits { mask } | InstData::FirstLane { mask } => {
                 if self.known[mask] <= Inactive::UndefinedPath || self.is_active(block, mask) {
                     return Ok(());
@@ -252,7 +252,7 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
         if self.all_are_active(block) {
             return Ok(());
         }
-        match vectors.into_iter().find(|&vector| self.known[vector] > most) {
+        match vectors.into_iter().find(|&vector| self.known[vector] > max) {
             None => Ok(()),
             Some(vector) => broken(kernel, inst, self.refusal(vector)),
         }

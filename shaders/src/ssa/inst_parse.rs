@@ -19,8 +19,8 @@ where
     [K::Value; N]: smallvec::Array<Item = K::Value>,
 {
     let mut values = SmallVec::new();
-    for place in 0..count {
-        values.push(if place == 0 { parser.value(line)? } else { operand(parser, line)? });
+    for position in 0..count {
+        values.push(if position == 0 { parser.value(line)? } else { operand(parser, line)? });
     }
     Ok(values)
 }

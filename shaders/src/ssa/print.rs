@@ -30,14 +30,14 @@ fn print_block<K: Syntax>(
     kernel.print_label(f, block)?;
     writeln!(f, ":")?;
     let mut last = None;
-    for (place, &inst) in insts.iter().enumerate() {
+    for (position, &inst) in insts.iter().enumerate() {
         if let Some((file, line, column)) = line_of.and_then(|line_of| line_of(inst))
             && last.replace((file, line)) != Some((file, line))
         {
             write!(f, "    ; {file}:{line}")?;
             if column != 0 { writeln!(f, ":{column}") } else { writeln!(f) }?;
         }
-        if place + 1 == insts.len() {
+        if position + 1 == insts.len() {
             kernel.print_annotation(f, block)?;
         }
         writeln!(f, "    {}", InstText { kernel, inst })?;

@@ -50,7 +50,7 @@ pub(crate) trait Rules: Syntax {
 pub(crate) struct Verifier<'a, K: Function> {
     kernel: &'a K,
     pub(crate) dominators: Dominators<K::Block>,
-    places: Positions<K>,
+    positions: Positions<K>,
 }
 
 /// Positions of values and instructions in the layout.
@@ -65,11 +65,11 @@ impl<'a, K: Rules> Verifier<'a, K> {
     /// Checks layout, places and branch targets. Takes `n log n` time in the kernel's size.
     pub(crate) fn new(kernel: &'a K) -> Result<K, Self> {
         let in_layout = check_layout(kernel)?;
-        let places = positions_of(kernel)?;
+        let positions = positions_of(kernel)?;
         check_targets(kernel, &in_layout)?;
         let dominators = Dominators::new(kernel);
         check_order(kernel, &dominators)?;
-        Ok(Self { kernel, dominators, places })
+        Ok(Self { kernel, dominators, positions })
     }
 
     /// Checks the instructions of a block: operand types, and that the operands' definitions dominate them.
@@ -100,13 +100,13 @@ impl<'a, K: Rules> Verifier<'a, K> {
 
     /// Checks that the definition of `value` precedes `inst` on every path.
     fn check_use(&self, block: K::Block, inst: K::Inst, value: K::Value) -> Result<K> {
-        let Some((home, at)) = self.places.values[value] else {
+        let Some((defining, at)) = self.positions.values[value] else {
             return broken(self.kernel, inst, format_args!("{value} is not defined in the layout"));
         };
-        let precedes = at < self.places.insts[inst];
+        let precedes = at < self.positions.insts[inst];
         let fits = match self.dominators.is_reachable(block) {
-            true if home == block => precedes,
-            true => self.dominators.dominates(home, block),
+            true if defining == block => precedes,
+            true => self.dominators.dominates(defining, block),
             false => precedes || !K::ORDERS_UNREACHABLE,
         };
         if fits { Ok(()) } else { broken(self.kernel, inst, format_args!("{value} does not dominate its use")) }
@@ -114,7 +114,7 @@ impl<'a, K: Rules> Verifier<'a, K> {
 
     /// The block that defines a value, if it is in the layout.
     pub(crate) fn defining_block(&self, value: K::Value) -> Option<K::Block> {
-        self.places.values.get(value).copied().flatten().map(|(block, _)| block)
+        self.positions.values.get(value).copied().flatten().map(|(block, _)| block)
     }
 }
 
@@ -139,7 +139,7 @@ fn check_layout<K: Rules>(kernel: &K) -> Result<K, EntitySet<K::Block>> {
 
 /// Checks that every parameter, instruction and result is in one place, and that the tables agree with it.
 fn positions_of<K: Rules>(kernel: &K) -> Result<K, Positions<K>> {
-    let mut places = Positions { values: SecondaryMap::new(), insts: SecondaryMap::new() };
+    let mut positions = Positions { values: SecondaryMap::new(), insts: SecondaryMap::new() };
     let mut seen = EntitySet::new();
     let mut position = 0;
     for &block in kernel.layout() {
@@ -149,7 +149,7 @@ fn positions_of<K: Rules>(kernel: &K) -> Result<K, Positions<K>> {
                 Some(ValueDef::Param { block: of, index: at, .. }) if of == block && at as usize == index => {}
                 _ => return general(format!("{param} is a parameter of {block}, but its definition does not say so")),
             }
-            places.values[param] = Some((block, position));
+            positions.values[param] = Some((block, position));
         }
         for &inst in insts {
             position += 1;
@@ -159,12 +159,12 @@ fn positions_of<K: Rules>(kernel: &K) -> Result<K, Positions<K>> {
             if !seen.insert(inst) {
                 return broken(kernel, inst, "the instruction has two places");
             }
-            places.insts[inst] = position;
+            positions.insts[inst] = position;
             if data.is_terminator() && insts.last() != Some(&inst) {
                 return broken(kernel, inst, "a terminator is not at the end of its block");
             }
             check_results(kernel, inst, data)?;
-            kernel.results(inst).iter().for_each(|&value| places.values[value] = Some((block, position)));
+            kernel.results(inst).iter().for_each(|&value| positions.values[value] = Some((block, position)));
         }
         let last = insts.last().and_then(|&last| kernel.inst(last));
         if !last.is_some_and(Instruction::is_terminator) {
@@ -172,7 +172,7 @@ fn positions_of<K: Rules>(kernel: &K) -> Result<K, Positions<K>> {
         }
         position += 1;
     }
-    Ok(places)
+    Ok(positions)
 }
 
 /// Checks that an instruction has the results of its operation, and that their definitions agree.
@@ -182,9 +182,9 @@ fn check_results<K: Rules>(kernel: &K, inst: K::Inst, data: &K::InstData) -> Res
         let (wants, has) = (types.len(), results.len());
         return broken(kernel, inst, format_args!("the instruction has {wants} results, not {has}"));
     }
-    for (place, (&value, ty)) in results.iter().zip(types).enumerate() {
+    for (position, (&value, ty)) in results.iter().zip(types).enumerate() {
         match kernel.value(value) {
-            Some(ValueDef::Result { inst: of, index, ty: is }) if of == inst && index as usize == place => {
+            Some(ValueDef::Result { inst: of, index, ty: is }) if of == inst && index as usize == position => {
                 if is != ty {
                     return broken(kernel, inst, format_args!("{value} is {ty}, not {is}"));
                 }

@@ -3,7 +3,7 @@
 //! A workgroup runs on one thread. So atomics on workgroup or private memory, and atomics of a scope up to the
 //! workgroup, need no `lock` prefix. The lanes of a subgroup execute an atomic in lane order.
 
-use super::access::bounds::MemoryRegion;
+use super::access::bounds::{MaskedLanes, MemoryRegion};
 use super::access::plan::AccessPlan;
 use super::access::target::AccessTarget;
 use super::access::waterfall::{for_each_buffer, for_each_region, prepare_terms};
@@ -11,7 +11,7 @@ use super::access::{is_private, subword};
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics, Width};
-use crate::simd::{Address, InstData, LaneAddress};
+use crate::simd::{Address, BoundedIndex, InstData, LaneAddress};
 
 /// SPIR-V's `SequentiallyConsistent`.
 const SEQUENTIALLY_CONSISTENT: u32 = 0x10;
@@ -140,7 +140,7 @@ impl Widen<'_> {
     }
 
     fn half_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: VectorAtomic) -> Option<Value> {
-        let (lanes, mask) = subword::subword_lanes(self, region, &plan.offset, Width::Half);
+        let MaskedLanes { lanes, mask } = subword::subword_lanes(self, region, &plan.offset, Width::Half);
         let mask = if plan.offset.is_multiple_of(2) { mask } else { self.aligned_lanes(lanes, mask, 2) };
         let VectorAtomic { op, value, comparator, wide, lock, sequential } = atomic;
         let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
@@ -152,7 +152,7 @@ impl Widen<'_> {
         let four = self.builder.s64(4);
         let len = self.builder.wide(crate::simd::WideOp::SubSat, &[region.len, four]);
         let target = AccessTarget::new(self, MemoryRegion { len, ..region }, plan);
-        let (lanes, mask) = self.lanes_of_target(target);
+        let MaskedLanes { lanes, mask } = self.lanes_of_target(target);
         let mask = if plan.offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask, 4) };
         let VectorAtomic { op, value, comparator, wide, lock, sequential } = atomic;
         let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
@@ -191,7 +191,7 @@ impl Widen<'_> {
             }
             _ => {}
         }
-        let (lanes, mask) = self.lanes_of_target(target);
+        let MaskedLanes { lanes, mask } = self.lanes_of_target(target);
         let mask = if aligned { mask } else { self.aligned_lanes(lanes, mask, 4) };
         let VectorAtomic { op, value, comparator, wide, lock, sequential } = atomic;
         let data = InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask };
@@ -202,10 +202,10 @@ impl Widen<'_> {
         Some(self.builder.emit_value(data))
     }
 
-    /// A target as one address per lane, and the mask of the lanes that are active and in bounds.
-    pub(super) fn lanes_of_target(&mut self, target: AccessTarget) -> (LaneAddress, Value) {
+    /// A target as one address per lane.
+    fn lanes_of_target(&mut self, target: AccessTarget) -> MaskedLanes {
         match target {
-            AccessTarget::Lanes(lanes, mask) => (lanes, mask),
+            AccessTarget::Lanes(lanes) => lanes,
             AccessTarget::Row(row) => {
                 let first = self.builder.splat(row.index);
                 let ids = self.builder.lane_ids();
@@ -213,12 +213,12 @@ impl Widen<'_> {
                 let limit = self.builder.splat(row.limit);
                 let inside = self.builder.pure(Op::ULt, &[index, limit]);
                 let mask = self.builder.and(self.exec, inside);
-                (LaneAddress { base: row.base, index, scale: 4, disp: 0 }, mask)
+                MaskedLanes { lanes: LaneAddress { base: row.base, index, scale: 4, disp: 0 }, mask }
             }
             AccessTarget::Word(Address { base, index, scale, disp }) => {
-                let Some((index, limit)) = index else {
+                let Some(BoundedIndex { index, limit }) = index else {
                     let index = self.builder.constant(Type::V32, 0);
-                    return (LaneAddress { base, index, scale, disp }, self.exec);
+                    return MaskedLanes { lanes: LaneAddress { base, index, scale, disp }, mask: self.exec };
                 };
                 let inside = if self.builder.ty(index) == Type::S64 {
                     self.builder.wide(crate::simd::WideOp::Lt, &[index, limit])
@@ -233,7 +233,7 @@ impl Widen<'_> {
                     index
                 };
                 let index = self.builder.splat(index);
-                (LaneAddress { base, index, scale, disp }, mask)
+                MaskedLanes { lanes: LaneAddress { base, index, scale, disp }, mask }
             }
         }
     }
@@ -260,7 +260,7 @@ impl Widen<'_> {
 
     /// An atomic on private memory: a load, an operation and a store.
     fn private_atomic(&mut self, target: AccessTarget, atomic: VectorAtomic) -> Option<Value> {
-        let (lanes, mask) = self.lanes_of_target(target);
+        let MaskedLanes { lanes, mask } = self.lanes_of_target(target);
         let old = self.builder.emit_value(InstData::Gather { lanes, mask });
         let new = match (atomic.op, atomic.value, atomic.comparator) {
             (AtomicOp::Store | AtomicOp::Exchange, Some(value), _) => Some(value),

@@ -69,10 +69,10 @@ impl Widen<'_> {
     pub(super) fn renumber(&mut self, result: ir::Value, value: ir::Value, by: u32) {
         let value = if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.vector(value) };
         let ty = self.builder.ty(value);
-        let most = u64::from(self.builder.kernel.descriptors) + u64::from(by == 1);
+        let limit = u64::from(self.builder.kernel.descriptors) + u64::from(by == 1);
         let by = self.builder.constant(ty, by.into());
         let sum = self.builder.pure(Op::IAdd, &[value, by]);
-        let none = self.builder.kernel.constant(sum).is_some_and(|number| number >= most);
+        let none = self.builder.kernel.constant(sum).is_some_and(|number| number >= limit);
         let sum = if none { self.builder.constant(ty, u32::MAX.into()) } else { sum };
         self.define_as(result, sum);
     }
@@ -207,7 +207,7 @@ impl Widen<'_> {
             let last = self.builder.wide(WideOp::Add, &[first, last]);
             self.builder.wide(WideOp::Lt, &[last, limit])
         } else {
-            let (_, _, inside) = lane_index(self, &offset.lanes, rest);
+            let inside = lane_index(self, &offset.lanes, rest).inside;
             let outside = self.builder.and_not(self.exec, inside);
             let any = self.builder.any(outside);
             self.builder.pure(Op::LNot, &[any])
@@ -227,8 +227,7 @@ impl Widen<'_> {
             let value = if self.builder.ty(value) == Type::V32 { value } else { self.builder.splat(value) };
             self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });
         }
-        self.builder.emit(InstData::Call { routine, area, mask: self.exec });
-        self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(routine.bytes());
+        self.builder.call(routine, area, self.exec);
         let first = operands.len() as u32;
         let load = |row| InstData::FrameLoad { ty: Type::V32, frame: area, at: (first + row) * ROW };
         (0..results).map(|row| self.builder.emit_value(load(row))).collect()

@@ -14,7 +14,7 @@ use crate::simd::{CheckRoutine, Field, InstData, Routine};
 
 /// Rejects kernels with checks in which invocations may reach a control barrier without others of its scope, if only
 /// because of a race. Machine code runs the branches of a subgroup one after the other, so it would let those in the
-/// first branch go on before the others have arrived: other meetings than those of the interpreter.
+/// first branch go on before the others have arrived: other tangles than those of the interpreter.
 pub(super) fn check_barriers(kernel: &Kernel) -> Result<(), Unsupported> {
     let barriers: Vec<(Block, bool)> = kernel.layout.iter().flat_map(|&block| barriers_of(kernel, block)).collect();
     if barriers.is_empty() {
@@ -107,7 +107,7 @@ impl Widen<'_> {
             (SiteAction::Barrier { execution: Scope::Subgroup, .. }, _) => {
                 self.observe(CheckRoutine::SubgroupBarrier(site), &[], None);
             }
-            // One for all subgroups (`subgroup_loop/meeting.rs`).
+            // One for all subgroups (`subgroup_loop/barrier_check.rs`).
             (SiteAction::Barrier { .. }, _) if self.has_regions() => self.pending_barrier = Some(site),
             (SiteAction::Barrier { .. }, _) => self.observe(CheckRoutine::Barrier(site), &[], None),
             _ => self.observe(CheckRoutine::Fence(site), &[], None),
@@ -147,8 +147,6 @@ impl Widen<'_> {
         for (row, &value) in (1..).zip(rows) {
             self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });
         }
-        let routine = Routine::Check(routine);
-        self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(routine.bytes());
-        self.builder.emit(InstData::Call { routine, area, mask: self.exec });
+        self.builder.call(Routine::Check(routine), area, self.exec);
     }
 }

@@ -57,7 +57,7 @@ impl Widen<'_> {
         let is_base =
             op.lod == LodOperand::None || args.last().is_some_and(|&lod| self.kernel.constant(lod) == Some(0));
         let texel = self.sample(inst, &operands, is_base, &components);
-        let texel = texel.or_else(|| self.read_texel(op, &operands, is_base, &components));
+        let texel = texel.or_else(|| self.read_texel(inst, &operands, is_base, &components));
         let texel = texel.unwrap_or_else(|| self.image_call(op, &operands, &components));
         for (component, result) in results {
             let Some(at) = components.iter().position(|&other| other == component) else { continue };
@@ -82,45 +82,49 @@ impl Widen<'_> {
             self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });
         }
         let routine = Routine::Image(ImageOp { component: 0, ..*op });
-        self.builder.emit(InstData::Call { routine, area, mask: self.exec });
+        self.builder.call(routine, area, self.exec);
         let results = rows.len() as u32;
-        let bytes = routine.bytes();
-        self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(bytes);
         let load = |component| (results + u32::from(component)) * ROW;
         let loads =
             components.iter().map(|&component| InstData::FrameLoad { ty: Type::V32, frame: area, at: load(component) });
         loads.map(|load| self.builder.emit_value(load)).collect()
     }
 
-    /// The components of an instruction's texel that are used, by instructions up to the next one that may change
-    /// memory.
+    /// The components of an instruction's texel that are used.
     fn components(&self, block: ir::Block, inst: ir::Inst) -> SmallVec<[(u8, ir::Value); 4]> {
-        let kernel = self.kernel;
-        let mut found = SmallVec::new();
-        let of = |data: &Scalar| match data {
-            Scalar::Image { op, image, sampler, args, access } => {
-                Some((ImageOp { component: 0, ..*op }, *image, *sampler, args.clone(), *access))
-            }
+        let component = |&other: &ir::Inst| match &self.kernel.insts[other] {
+            Scalar::Image { op, .. } => Some((op.component, self.kernel.results[other]?)),
             _ => None,
         };
-        let this = of(&kernel.insts[inst]);
-        let insts = kernel.blocks[block].insts.iter().skip_while(|&&other| other != inst);
-        for &other in insts {
-            let data = &kernel.insts[other];
-            if let (Scalar::Image { op, .. }, Some(result)) = (data, kernel.results[other])
-                && of(data) == this
-            {
-                found.push((op.component, result));
-            }
-            let changes = match data {
-                Scalar::Image { op, access, .. } => op.kind == Kind::Write || access.volatile,
-                Scalar::Store { .. } | Scalar::Atomic { .. } | Scalar::Barrier { .. } | Scalar::Fence { .. } => true,
-                _ => false,
-            };
-            if changes {
-                break;
-            }
-        }
-        found
+        same_texel(self.kernel, block, inst).iter().filter_map(component).collect()
     }
+}
+
+/// The instructions from one on whose results are components of its texel, up to the next instruction that may change
+/// memory.
+pub(super) fn same_texel(kernel: &ir::Kernel, block: ir::Block, inst: ir::Inst) -> SmallVec<[ir::Inst; 4]> {
+    let mut found = SmallVec::new();
+    let of = |data: &Scalar| match data {
+        Scalar::Image { op, image, sampler, args, access } => {
+            Some((ImageOp { component: 0, ..*op }, *image, *sampler, args.clone(), *access))
+        }
+        _ => None,
+    };
+    let this = of(&kernel.insts[inst]);
+    let insts = kernel.blocks[block].insts.iter().skip_while(|&&other| other != inst);
+    for &other in insts {
+        let data = &kernel.insts[other];
+        if matches!(data, Scalar::Image { .. }) && of(data) == this {
+            found.push(other);
+        }
+        let changes = match data {
+            Scalar::Image { op, access, .. } => op.kind == Kind::Write || access.volatile,
+            Scalar::Store { .. } | Scalar::Atomic { .. } | Scalar::Barrier { .. } | Scalar::Fence { .. } => true,
+            _ => false,
+        };
+        if changes {
+            break;
+        }
+    }
+    found
 }

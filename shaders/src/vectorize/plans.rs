@@ -7,7 +7,7 @@ use super::access::cost::AccessCosts;
 use super::access::plan::AccessPlans;
 use super::inline_check::CheckedReads;
 use super::prepare::Prepared;
-use super::{LANES, Unsupported, bounded_loops, buffer_address, inline_check, ordered_accesses};
+use super::{LANES, Unsupported, bounded_loops, buffer_address, inline_check, ordered_accesses, sample};
 use crate::analysis::{Ranges, Uniformity};
 use crate::check::InlineChecks;
 use crate::ir::{self, Binding, Block, Inst, InstData as Scalar, Kernel, Place, Value, Width};
@@ -47,6 +47,8 @@ pub(super) struct Plans {
     /// Low and high words of the addresses that are looked up. Push constants among them are loaded before the subgroup
     /// loop, so that the look-up is loop-invariant, too.
     pub(super) address_words: EntitySet<Value>,
+    /// The image samples and reads that become instructions.
+    pub(super) inline_samples: EntitySet<Inst>,
     /// Block arguments with unspecified values: the parameter is not read after such an edge.
     pub(super) fillers: EntitySet<Value>,
 }
@@ -107,6 +109,7 @@ impl Plans {
             trip_counts: bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators),
             is_small_kernel: insts <= MAX_SMALL_KERNEL,
             address_words: buffer_address::address_words(kernel),
+            inline_samples: sample::inline_samples(kernel, uniformity),
             fillers: fillers.clone(),
             accesses,
         })

@@ -2,6 +2,7 @@
 
 mod active_lanes;
 mod context_slots;
+mod inline_samples;
 mod schedule;
 mod subgroup_loops;
 mod text;

@@ -211,10 +211,10 @@ impl<'k> Analysis<'k> {
 
     fn enter(&mut self, block: Block) {
         self.incoming[block].entered = true;
-        for (place, &param) in self.kernel.blocks[block].params.iter().enumerate() {
+        for (position, &param) in self.kernel.blocks[block].params.iter().enumerate() {
             self.ranges[param] = match &self.assumed[block] {
-                Some(assumed) => assumed[place],
-                None => self.incoming[block].ranges[place].unwrap_or(Range::ANY),
+                Some(assumed) => assumed[position],
+                None => self.incoming[block].ranges[position].unwrap_or(Range::ANY),
             };
         }
         self.facts[block] = self.facts_on_entry(block);

@@ -120,9 +120,9 @@ impl Function {
         // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
         let padded;
         let mut buffers = args.buffers;
-        let least = descriptors.max(usize::from(needs.address_ranges));
-        if buffers.len() < least {
-            padded = padded_to(buffers, least, GuestSlice::EMPTY);
+        let min = descriptors.max(usize::from(needs.address_ranges));
+        if buffers.len() < min {
+            padded = padded_to(buffers, min, GuestSlice::EMPTY);
             buffers = &padded;
         }
         // Sub-word values are extracted from aligned words.
@@ -216,8 +216,8 @@ impl Function {
         let takes_schedule = needs.subgroup_order > 0;
         let schedule = workgroups.schedule();
         // Each workgroup has orders of its own.
-        let most = if needs.workgroup_loop && !takes_schedule && context.monitor.is_none() { u32::MAX } else { 1 };
-        while let Some((first, count)) = workgroups.next_row(most) {
+        let max = if needs.workgroup_loop && !takes_schedule && context.monitor.is_none() { u32::MAX } else { 1 };
+        while let Some((first, count)) = workgroups.next_row(max) {
             if takes_schedule {
                 write_orders(context, needs, schedule, first);
             }

@@ -159,25 +159,25 @@ impl Arena {
         let mut rooms = self.rooms.lock();
         let has_open = |room: &Room| room.open.len() >= count;
         let has_free = |room: &Room| room.free.first(count).is_some();
-        let place = if let Some(place) = rooms.iter().position(has_open) {
-            place
-        } else if let Some(place) = rooms.iter().position(has_free) {
-            rooms[place].open(count)?;
-            place
+        let position = if let Some(position) = rooms.iter().position(has_open) {
+            position
+        } else if let Some(position) = rooms.iter().position(has_free) {
+            rooms[position].open(count)?;
+            position
         } else {
             rooms.push(Room::new(count.max(REGION_PAGES))?);
             rooms.len() - 1
         };
-        Ok(rooms[place].take(count))
+        Ok(rooms[position].take(count))
     }
 
     /// Returns pages. An empty mapping is removed and returned for unmapping, unless it is the only empty one.
     fn put_back(&self, mapping: &Arc<Mapping>, pages: Range<usize>) -> Option<Room> {
         let mut rooms = self.rooms.lock();
-        let place = rooms.iter().position(|room| Arc::ptr_eq(&room.mapping, mapping))?;
-        rooms[place].put_back(pages);
-        let spare = rooms[place].pages == REGION_PAGES && rooms.iter().filter(|room| room.kernels == 0).count() == 1;
-        (rooms[place].kernels == 0 && !spare).then(|| rooms.remove(place))
+        let position = rooms.iter().position(|room| Arc::ptr_eq(&room.mapping, mapping))?;
+        rooms[position].put_back(pages);
+        let spare = rooms[position].pages == REGION_PAGES && rooms.iter().filter(|room| room.kernels == 0).count() == 1;
+        (rooms[position].kernels == 0 && !spare).then(|| rooms.remove(position))
     }
 
     fn usage(&self) -> CodeUsage {

@@ -145,9 +145,9 @@ impl Function {
         let mut exits: HashSet<Id> = HashSet::default();
         let mut merges: HashSet<Id> = HashSet::default();
         for block in &self.blocks {
-            for (place, &target) in block.merge_targets.iter().enumerate() {
+            for (position, &target) in block.merge_targets.iter().enumerate() {
                 exits.insert(target);
-                if place == 0 && !merges.insert(target) {
+                if position == 0 && !merges.insert(target) {
                     return Err((block.terminator.word, format!("%{target} is the merge block of two constructs")));
                 }
             }
@@ -280,9 +280,9 @@ fn read_blocks(words: &Words, insts: &[Inst]) -> Located<Vec<BasicBlock>> {
 fn read_block(words: &Words, label: &Inst, insts: &[Inst], terminator: Inst) -> Located<BasicBlock> {
     let phis: Vec<Inst> = insts.iter().copied().take_while(|inst| inst.op == Op::Phi).collect();
     let mut incoming = HashMap::default();
-    for (place, phi) in phis.iter().enumerate() {
+    for (position, phi) in phis.iter().enumerate() {
         for pair in words.operands(phi).chunks_exact(2) {
-            incoming.entry((pair[1], place)).or_insert(pair[0]);
+            incoming.entry((pair[1], position)).or_insert(pair[0]);
         }
     }
     let is_merge = |inst: &Inst| matches!(inst.op, Op::SelectionMerge | Op::LoopMerge);

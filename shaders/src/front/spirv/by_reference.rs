@@ -12,7 +12,7 @@ use super::body::Function;
 use super::composite::{Composite, expect_type};
 use super::copies::is_plain;
 use super::pointer::Pointer;
-use super::translate::{Bound, Translator};
+use super::translate::{Definition, Translator};
 use super::types::Type;
 use super::words::{Checked, Id, Inst};
 use crate::ir::Access;
@@ -69,7 +69,7 @@ impl Translator<'_> {
     }
 
     /// Copies a loaded value that is only passed on to a variable; returns whether it did.
-    pub(super) fn hold_load(&mut self, load: &Inst, source: &Pointer, access: Access) -> Checked<bool> {
+    pub(super) fn load_by_reference(&mut self, load: &Inst, source: &Pointer, access: Access) -> Checked<bool> {
         if !self.is_large(load.ty) || source.pointee() != load.ty || !is_plain(source) {
             return Ok(false);
         }
@@ -77,51 +77,51 @@ impl Translator<'_> {
         if moves == 0 || moves != all {
             return Ok(false);
         }
-        let held = self.storage(load.id, StorageClass::Function, load.ty)?;
-        self.copy_memory_to(&held, Access::default(), source, access)?;
-        self.hold(load.id, held);
+        let memory = self.storage(load.id, StorageClass::Function, load.ty)?;
+        self.copy_memory_to(&memory, Access::default(), source, access)?;
+        self.define_by_reference(load.id, memory);
         Ok(true)
     }
 
     /// The variable for the result of a call, if that is passed by reference.
-    pub(super) fn held_result(&mut self, call: &Inst) -> Checked<Option<Pointer>> {
-        if !self.is_large(call.ty) || !self.mentions(call.id).is_held() {
+    pub(super) fn result_by_reference(&mut self, call: &Inst) -> Checked<Option<Pointer>> {
+        if !self.is_large(call.ty) || !self.mentions(call.id).is_by_reference() {
             return Ok(None);
         }
         self.storage(call.id, StorageClass::Function, call.ty).map(Some)
     }
 
     /// Defines an id as a value in memory.
-    pub(super) fn hold(&mut self, id: Id, place: Pointer) {
-        self.frame.values.insert(id, Bound::Held(place));
+    pub(super) fn define_by_reference(&mut self, id: Id, place: Pointer) {
+        self.frame.values.insert(id, Definition::ByReference(place));
     }
 
     /// The variable of a value in memory.
-    pub(super) fn held(&self, id: Id) -> Option<&Pointer> {
+    pub(super) fn by_reference(&self, id: Id) -> Option<&Pointer> {
         match self.frame.values.get(&id) {
-            Some(Bound::Held(place)) => Some(place),
+            Some(Definition::ByReference(place)) => Some(place),
             _ => None,
         }
     }
 
     /// Stores a value by copying memory, if it is in memory; returns whether it did.
-    pub(super) fn store_held(&mut self, target: &Pointer, value: Id, access: Access) -> Checked<bool> {
-        let Some(held) = self.held(value).filter(|_| is_plain(target)).cloned() else { return Ok(false) };
-        expect_type(target.pointee(), held.pointee())?;
+    pub(super) fn store_by_reference(&mut self, target: &Pointer, value: Id, access: Access) -> Checked<bool> {
+        let Some(memory) = self.by_reference(value).filter(|_| is_plain(target)).cloned() else { return Ok(false) };
+        expect_type(target.pointee(), memory.pointee())?;
         target.check_writable()?;
-        self.copy_memory_to(target, access, &held, Access::default())?;
+        self.copy_memory_to(target, access, &memory, Access::default())?;
         Ok(true)
     }
 
     /// Whether the operand of a store is a value in memory.
-    pub(super) fn stores_held(&self, store: &Inst) -> bool {
-        self.sections.words.operands(store).get(1).is_some_and(|&value| self.held(value).is_some())
+    pub(super) fn stores_by_reference(&self, store: &Inst) -> bool {
+        self.sections.words.operands(store).get(1).is_some_and(|&value| self.by_reference(value).is_some())
     }
 
     /// Copies the returned value to the variable for the result.
-    pub(super) fn return_held(&mut self, place: &Pointer, value: Id) -> Checked<()> {
+    pub(super) fn return_by_reference(&mut self, place: &Pointer, value: Id) -> Checked<()> {
         let access = Access::default();
-        if self.store_null(place, value, access)? || self.store_held(place, value, access)? {
+        if self.store_null(place, value, access)? || self.store_by_reference(place, value, access)? {
             return Ok(());
         }
         let value = self.value(value)?;
@@ -129,8 +129,8 @@ impl Translator<'_> {
     }
 
     /// `OpCompositeExtract` from a value in memory.
-    pub(super) fn extract_held(&mut self, held: Pointer, ty: Id, operands: &[u32]) -> Checked<Composite> {
-        let mut part = held;
+    pub(super) fn extract_by_reference(&mut self, memory: Pointer, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let mut part = memory;
         for &index in operands {
             let pointee = part.pointee();
             // Checks that the component exists.
@@ -155,7 +155,7 @@ impl Translator<'_> {
 
 impl Mentions {
     /// Whether a value that is in memory can stay there: all of its uses support that.
-    pub(super) fn is_held(self) -> bool {
+    pub(super) fn is_by_reference(self) -> bool {
         self.all > 0 && self.moves + self.parts == self.all
     }
 }

@@ -164,8 +164,8 @@ impl Translator<'_> {
     }
 
     pub(super) fn extract(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
-        if let Some(held) = self.held(operand(operands, 0)?).cloned() {
-            return self.extract_held(held, ty, &operands[1..]);
+        if let Some(memory) = self.by_reference(operand(operands, 0)?).cloned() {
+            return self.extract_by_reference(memory, ty, &operands[1..]);
         }
         let from = self.value(operand(operands, 0)?)?;
         let component = component(&mut self.types, from.ty, &operands[1..])?;

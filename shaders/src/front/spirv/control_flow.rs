@@ -43,7 +43,7 @@ impl Translator<'_> {
             Op::Return => return self.leave(None),
             Op::ReturnValue if self.frame.result.is_some() => {
                 if let Some(place) = self.frame.result.clone() {
-                    self.return_held(&place, operand(operands, 0)?)?;
+                    self.return_by_reference(&place, operand(operands, 0)?)?;
                 }
                 return self.leave(None);
             }

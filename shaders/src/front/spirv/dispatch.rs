@@ -5,7 +5,7 @@ use spirv::Op;
 
 use super::atomics;
 use super::stages;
-use super::translate::{Bound, Translator};
+use super::translate::{Definition, Translator};
 use super::words::{Checked, Inst, operand};
 use crate::ir::AtomicOp;
 
@@ -80,7 +80,7 @@ impl Translator<'_> {
             Op::CopyLogical => self.copy_logical(inst.ty, operands)?,
             Op::Select => self.select(inst, operands)?,
             Op::Undef if !self.has_values(inst.ty)? => {
-                self.frame.values.insert(inst.id, Bound::Undefined(inst.ty));
+                self.frame.values.insert(inst.id, Definition::Undefined(inst.ty));
                 return Ok(());
             }
             Op::Undef => self.zero(inst.ty)?,

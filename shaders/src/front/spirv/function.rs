@@ -13,7 +13,7 @@ use super::body::{BasicBlock, Function, Reach};
 use super::by_reference::Mentions;
 use super::composite::{Composite, expect_type};
 use super::pointer::Pointer;
-use super::translate::{Bound, Translator};
+use super::translate::{Definition, Translator};
 use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{Block, BlockCall, InstData, Merge};
@@ -22,7 +22,7 @@ use crate::ir::{Block, BlockCall, InstData, Merge};
 const MAX_DEPTH: usize = 64;
 
 /// A function, its parameters, and the number of uses of its large values, if it takes such values.
-type PreparedCall<'m> = (&'m Function, HashMap<Id, Bound>, Option<HashMap<Id, Mentions>>);
+type PreparedCall<'m> = (&'m Function, HashMap<Id, Definition>, Option<HashMap<Id, Mentions>>);
 
 /// A function that is being inlined.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct InlinedCall<'m> {
     /// The function.
     pub(super) function: &'m Function,
     /// The values of its ids, as far as they are defined.
-    pub(super) values: HashMap<Id, Bound>,
+    pub(super) values: HashMap<Id, Definition>,
     /// The kernel's block for each of its blocks that is reachable or named by a construct.
     pub(super) blocks: Vec<Option<Block>>,
     /// Label of the current block.
@@ -92,16 +92,16 @@ impl<'m> Translator<'m> {
     pub(super) fn call(&mut self, inst: &Inst) -> Result<(), Error> {
         let prepared = self.prepare(inst).map_err(|message| self.error(inst, &message))?;
         let (function, values, mentions) = prepared;
-        let held = self.held_result(inst).map_err(|message| self.error(inst, &message))?;
+        let memory = self.result_by_reference(inst).map_err(|message| self.error(inst, &message))?;
         let join = if function.single_exit.is_some() {
             None
         } else {
-            let join = self.open_join(function, held.is_some()).map_err(|message| self.error(inst, &message))?;
+            let join = self.open_join(function, memory.is_some()).map_err(|message| self.error(inst, &message))?;
             Some(join)
         };
         let exit = join.map_or(ReturnEffect::GoOn(None), ReturnEffect::Join);
         let mut frame = InlinedCall::new(function, exit);
-        (frame.values, frame.mentions, frame.result) = (values, mentions, held.clone());
+        (frame.values, frame.mentions, frame.result) = (values, mentions, memory.clone());
         let caller = std::mem::replace(&mut self.frame, frame);
         self.calls.push(function.id);
         self.builder.enter_call(inst.word);
@@ -112,7 +112,7 @@ impl<'m> Translator<'m> {
         result?;
         self.builder.set_origin(inst.word);
         let value = match (callee.exit, join) {
-            (_, Some(join)) if held.is_some() => {
+            (_, Some(join)) if memory.is_some() => {
                 self.builder.switch_to(join);
                 None
             }
@@ -123,8 +123,8 @@ impl<'m> Translator<'m> {
             }
             _ => return Err(self.error(inst, "the function does not return")),
         };
-        match (held, value) {
-            (Some(held), _) => self.hold(inst.id, held),
+        match (memory, value) {
+            (Some(memory), _) => self.define_by_reference(inst.id, memory),
             (None, Some(value)) => self.bind(inst.id, value),
             (None, None) => {}
         }
@@ -163,11 +163,12 @@ impl<'m> Translator<'m> {
         let passes_large = function.params.iter().any(|&(_, ty)| self.is_large(ty));
         let mentions = passes_large.then(|| self.count_mentions(function));
         for (&(param, ty), &argument) in function.params.iter().zip(arguments) {
-            let is_held = mentions.as_ref().and_then(|all| all.get(&param)).is_some_and(|mentions| mentions.is_held());
-            let value = match self.held(argument).filter(|_| is_held).cloned() {
-                Some(held) => {
-                    expect_type(ty, held.pointee())?;
-                    Bound::Held(held)
+            let is_by_reference =
+                mentions.as_ref().and_then(|all| all.get(&param)).is_some_and(|mentions| mentions.is_by_reference());
+            let value = match self.by_reference(argument).filter(|_| is_by_reference).cloned() {
+                Some(memory) => {
+                    expect_type(ty, memory.pointee())?;
+                    Definition::ByReference(memory)
                 }
                 None => self.argument(ty, argument)?,
             };
@@ -186,25 +187,25 @@ impl<'m> Translator<'m> {
         if matches { Ok(()) } else { Err("the function does not have its OpTypeFunction".into()) }
     }
 
-    fn argument(&mut self, ty: Id, argument: Id) -> Checked<Bound> {
-        if let Some(Bound::Undefined(of)) = self.frame.values.get(&argument) {
+    fn argument(&mut self, ty: Id, argument: Id) -> Checked<Definition> {
+        if let Some(Definition::Undefined(of)) = self.frame.values.get(&argument) {
             expect_type(ty, *of)?;
-            return Ok(Bound::Undefined(ty));
+            return Ok(Definition::Undefined(ty));
         }
         if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
             let pointer = self.pointer(argument)?;
             pointer.expect_type(&self.types, ty)?;
-            return Ok(Bound::Pointer(pointer));
+            return Ok(Definition::Pointer(pointer));
         }
         let value = self.value(argument)?;
         expect_type(ty, value.ty)?;
-        Ok(Bound::Value(value))
+        Ok(Definition::Value(value))
     }
 
     /// Ends the current block with a construct around the call; returns the block after it.
-    fn open_join(&mut self, function: &Function, is_held: bool) -> Checked<Block> {
+    fn open_join(&mut self, function: &Function, is_by_reference: bool) -> Checked<Block> {
         let join = self.builder.create_block();
-        if !is_held {
+        if !is_by_reference {
             for &scalar in &*self.types.scalars(function.result)? {
                 self.builder.add_param(join, scalar.ty());
             }
@@ -262,7 +263,7 @@ impl<'m> Translator<'m> {
             // Large copies become loops.
             Op::CopyMemory => true,
             Op::Load => has_addresses || self.is_large(inst.ty),
-            Op::Store => has_addresses || self.stores_large_null(inst) || self.stores_held(inst),
+            Op::Store => has_addresses || self.stores_large_null(inst) || self.stores_by_reference(inst),
             Op::CopyMemorySized | Op::ExtInst => has_addresses,
             _ => false,
         };
@@ -329,8 +330,8 @@ impl<'m> Translator<'m> {
         let mut args = SmallVec::new();
         let BasicBlock { phis, incoming, .. } = &function.blocks[index];
         let from = self.frame.label;
-        for (place, phi) in phis.iter().enumerate() {
-            let id = incoming.get(&(from, place)).copied();
+        for (position, phi) in phis.iter().enumerate() {
+            let id = incoming.get(&(from, position)).copied();
             let id = id.ok_or_else(|| format!("OpPhi %{} has no value for its parent %{from}", phi.id))?;
             let value = self.value(id)?;
             expect_type(phi.ty, value.ty)?;

@@ -5,7 +5,7 @@ use super::scalar::Scalar;
 use super::translate::{Translator, shared};
 use super::types::Type;
 use super::words::{Checked, Id, Inst, operand, text};
-use crate::host::{Kind, MAX_MESSAGE_WORDS, Message, Operand};
+use crate::host::{ComponentKind, MAX_MESSAGE_WORDS, Message, Operand};
 use crate::ir::{self, BuiltIn, InstData, Scope, Value};
 
 impl Translator<'_> {
@@ -51,9 +51,9 @@ impl Translator<'_> {
                 _ => return Ok(()),
             };
             let kind = match scalar {
-                Scalar::Bool => Kind::Bool,
-                _ if scalar.is_int() => Kind::Int,
-                _ if scalar.is_float() => Kind::Float,
+                Scalar::Bool => ComponentKind::Bool,
+                _ if scalar.is_int() => ComponentKind::Int,
+                _ if scalar.is_float() => ComponentKind::Float,
                 _ => return Ok(()),
             };
             message.operands.push(Operand { kind, bits: scalar.bits(), count });

@@ -8,7 +8,7 @@ use super::composite::{Composite, expect_type};
 use super::layout::{Layout, Spot};
 use super::pointer::{Input, Pointer, Root};
 use super::scalar::Scalar;
-use super::translate::{Bound, Translator, shared};
+use super::translate::{Definition, Translator, shared};
 use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Access, InstData, Value, Width};
@@ -47,7 +47,7 @@ impl Translator<'_> {
     pub(super) fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let (MemoryOperands { load: access, alignment, .. }, _) = self.memory_operands(&operands[1..])?;
-        if self.hold_load(inst, &pointer, access)? {
+        if self.load_by_reference(inst, &pointer, access)? {
             return Ok(());
         }
         let pointer = self.aligned_to(pointer, alignment)?;
@@ -64,7 +64,7 @@ impl Translator<'_> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let (MemoryOperands { store: access, alignment, .. }, _) = self.memory_operands(&operands[2..])?;
         let value = operand(operands, 1)?;
-        if self.store_null(&pointer, value, access)? || self.store_held(&pointer, value, access)? {
+        if self.store_null(&pointer, value, access)? || self.store_by_reference(&pointer, value, access)? {
             return Ok(());
         }
         let value = self.value(value)?;
@@ -90,12 +90,12 @@ impl Translator<'_> {
 
     pub(super) fn copy_object(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let from = operand(operands, 0)?;
-        if let Some(Bound::Undefined(ty)) = self.frame.values.get(&from).cloned() {
+        if let Some(Definition::Undefined(ty)) = self.frame.values.get(&from).cloned() {
             expect_type(inst.ty, ty)?;
-            self.frame.values.insert(inst.id, Bound::Undefined(ty));
+            self.frame.values.insert(inst.id, Definition::Undefined(ty));
             return Ok(());
         }
-        if let Some(Bound::Pointer(pointer)) = self.frame.values.get(&from).cloned() {
+        if let Some(Definition::Pointer(pointer)) = self.frame.values.get(&from).cloned() {
             pointer.expect_type(&self.types, inst.ty)?;
             self.bind_pointer(inst.id, pointer);
             return Ok(());

@@ -7,7 +7,7 @@ use spirv::StorageClass;
 use super::decorations::MemoryDecorations;
 use super::group::Relation;
 use super::layout::{Layout, Pointee};
-use super::translate::{Bound, Translator};
+use super::translate::{Definition, Translator};
 use super::types::{Member, Type, Types};
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Access, Binding, BufferSpace, BuiltIn, Value, Variable};
@@ -177,13 +177,13 @@ impl Translator<'_> {
     /// The pointer of an id.
     pub(super) fn pointer(&mut self, id: Id) -> Checked<Pointer> {
         match self.frame.values.get(&id) {
-            Some(Bound::Pointer(pointer)) => Ok(pointer.clone()),
-            Some(Bound::Value(value)) => {
+            Some(Definition::Pointer(pointer)) => Ok(pointer.clone()),
+            Some(Definition::Value(value)) => {
                 let value = value.clone();
                 self.pointer_of(&value)
             }
-            Some(Bound::Held(_)) => Err(format!("{} is not a pointer", self.sections.describe(id))),
-            Some(Bound::Undefined(_)) => Err(format!("the pointer {} is undefined", self.sections.describe(id))),
+            Some(Definition::ByReference(_)) => Err(format!("{} is not a pointer", self.sections.describe(id))),
+            Some(Definition::Undefined(_)) => Err(format!("the pointer {} is undefined", self.sections.describe(id))),
             None if self.constants.get(id).is_some() => {
                 let value = self.value(id)?;
                 self.pointer_of(&value)

@@ -9,7 +9,7 @@ use super::composite::Composite;
 use super::layout::{Layout, Pointee, natural_bytes};
 use super::pointer::{Pointer, Root};
 use super::scalar::Scalar;
-use super::translate::{Bound, Translator, shared};
+use super::translate::{Definition, Translator, shared};
 use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, BufferSpace, InstData, Value};
@@ -220,8 +220,8 @@ impl Translator<'_> {
 
     /// The sign as a word: all ones if negative, else 0.
     pub(super) fn sign_of(&mut self, word: Value) -> Value {
-        let most = self.builder.constant(31u32);
-        self.builder.pure(ir::Op::AShr, &[word, most])
+        let sign = self.builder.constant(31u32);
+        self.builder.pure(ir::Op::AShr, &[word, sign])
     }
 
     /// Two comparable pointers of one type: the rules for variable pointers apply to variable pointers only.
@@ -295,8 +295,8 @@ impl Translator<'_> {
     /// The variable that a pointer is derived from, if known.
     fn origin_of(&self, id: Id) -> Option<Id> {
         let origin = match self.frame.values.get(&id) {
-            Some(Bound::Pointer(pointer)) => pointer.origin,
-            Some(Bound::Value(_) | Bound::Held(_) | Bound::Undefined(_)) => {
+            Some(Definition::Pointer(pointer)) => pointer.origin,
+            Some(Definition::Value(_) | Definition::ByReference(_) | Definition::Undefined(_)) => {
                 self.frame.origins.get(&id).copied().unwrap_or(0)
             }
             None if self.variables.is_global(id) => id,

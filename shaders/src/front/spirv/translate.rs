@@ -30,11 +30,11 @@ const MAX_WORK: usize = 1 << 22;
 
 /// The meaning of an id in a function.
 #[derive(Clone, Debug)]
-pub(super) enum Bound {
+pub(super) enum Definition {
     Value(Composite),
     Pointer(Pointer),
     /// A large composite in memory that is not written while the id is in use.
-    Held(Pointer),
+    ByReference(Pointer),
     /// `OpUndef` of a type without run-time values: it may be named and passed, but not used.
     Undefined(Id),
 }
@@ -109,16 +109,16 @@ impl<'m> Translator<'m> {
     /// The value of an id.
     pub(super) fn value(&mut self, id: Id) -> Checked<Composite> {
         match self.frame.values.get(&id) {
-            Some(Bound::Value(value)) => Ok(value.clone()),
-            Some(Bound::Pointer(pointer)) => {
+            Some(Definition::Value(value)) => Ok(value.clone()),
+            Some(Definition::Pointer(pointer)) => {
                 let pointer = pointer.clone();
                 self.value_of(&pointer).map_err(|message| self.about(id, &message))
             }
-            Some(Bound::Held(place)) => {
+            Some(Definition::ByReference(place)) => {
                 let place = place.clone();
                 self.load(&place, Access::default())
             }
-            Some(Bound::Undefined(_)) => Err(self.about(id, "an undefined value of this type cannot be used")),
+            Some(Definition::Undefined(_)) => Err(self.about(id, "an undefined value of this type cannot be used")),
             None if self.variables.is_global(id) => {
                 let pointer = self.global(id)?;
                 self.value_of(&pointer).map_err(|message| self.about(id, &message))
@@ -169,9 +169,9 @@ impl<'m> Translator<'m> {
         match (&self.types.get(value.ty)?.ty, &*value.values) {
             (Type::Scalar(scalar), &[low]) if scalar.is_int() => Ok(low),
             (Type::Scalar(Scalar::I64), &[low, high]) => {
-                let (zero, most) = (self.builder.constant(0u32), self.builder.constant(u32::MAX));
+                let (zero, max) = (self.builder.constant(0u32), self.builder.constant(u32::MAX));
                 let fits = self.builder.pure(crate::ir::Op::IEq, &[high, zero]);
-                Ok(self.builder.select(fits, low, most))
+                Ok(self.builder.select(fits, low, max))
             }
             _ => Err(format!("{} is not an integer", self.sections.describe(id))),
         }
@@ -208,12 +208,12 @@ impl<'m> Translator<'m> {
 
     /// Defines an id as a value.
     pub(super) fn bind(&mut self, id: Id, value: Composite) {
-        self.frame.values.insert(id, Bound::Value(value));
+        self.frame.values.insert(id, Definition::Value(value));
     }
 
     /// Defines an id as a pointer.
     pub(super) fn bind_pointer(&mut self, id: Id, pointer: Pointer) {
-        self.frame.values.insert(id, Bound::Pointer(pointer));
+        self.frame.values.insert(id, Definition::Pointer(pointer));
     }
 
     /// Translates an instruction that is neither `OpPhi` nor merge or terminator.

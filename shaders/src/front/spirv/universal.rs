@@ -26,13 +26,13 @@ pub(super) fn check(words: &Words) -> Result<(), Error> {
         }
         if inst.op == Op::Variable {
             let local = words.operands(inst).first() == Some(&(StorageClass::Function as u32));
-            let (count, most, of) = if local {
+            let (count, max, of) = if local {
                 (&mut locals, LOCAL_VARIABLES, "a function")
             } else {
                 (&mut globals, GLOBAL_VARIABLES, "a module")
             };
             *count += 1;
-            within(inst, *count, most, || format!("variables of {of}"))?;
+            within(inst, *count, max, || format!("variables of {of}"))?;
         }
         let operands = words.operands(inst);
         match inst.op {
@@ -56,11 +56,11 @@ pub(super) fn check(words: &Words) -> Result<(), Error> {
     Ok(())
 }
 
-fn within(inst: &Inst, count: usize, most: usize, what: impl Fn() -> String) -> Result<(), Error> {
-    if count <= most {
+fn within(inst: &Inst, count: usize, max: usize, what: impl Fn() -> String) -> Result<(), Error> {
+    if count <= max {
         return Ok(());
     }
-    let message = format!("{}: {count} {}, SPIR-V's universal limit is {most}", op_name(inst.op), what());
+    let message = format!("{}: {count} {}, SPIR-V's universal limit is {max}", op_name(inst.op), what());
     Err(Error { message, word: Some(inst.word as usize), line: None })
 }
 

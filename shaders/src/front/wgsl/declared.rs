@@ -4,7 +4,8 @@ use naga::proc::Layouter;
 use naga::{AddressSpace, Span};
 use spirv::Op;
 
-use super::{refused_at, size};
+use super::errors::refused_at;
+use super::size;
 use crate::abi::MAX_PUSH_BYTES;
 use crate::front::Error;
 

@@ -155,13 +155,13 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
         // A semicolon after a brace ends no further statement.
         let ends = token == TokenKind::Close { block: true } || !after_block && text == ";";
         declarations += u32::from(ends && levels.len() == 1);
-        for (count, most, what) in [
+        for (count, max, what) in [
             (chain, MAX_CHAIN, "operators and brackets in one expression"),
             (elses, MAX_ELSES, "`else`s in one chain"),
             (declarations, MAX_DECLARATIONS, "declarations"),
         ] {
-            if count > most {
-                return Err((format!("more than {most} {what}"), at));
+            if count > max {
+                return Err((format!("more than {max} {what}"), at));
             }
         }
     }

@@ -2,9 +2,11 @@
 //! translates.
 
 mod adapt;
+mod capabilities;
 mod caught;
 mod conversions;
 mod declared;
+mod errors;
 mod fault;
 mod guard;
 mod initializers;
@@ -14,6 +16,8 @@ mod measure;
 mod numbered;
 mod overrides;
 mod size;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use std::collections::BTreeMap;
@@ -22,22 +26,18 @@ use std::sync::Arc;
 use naga::back::pipeline_constants::{self, PipelineConstantError};
 use naga::back::{PipelineConstants, spv};
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
-use naga::valid::{
-    Capabilities, EntryPointError, ModuleInfo, OverrideError, ValidationError, ValidationFlags, Validator,
-};
+use naga::valid::{EntryPointError, ModuleInfo, OverrideError, ValidationError, ValidationFlags, Validator};
 use naga::{Scalar, ScalarKind, ShaderStage, TypeInner, WithSpan};
 
 use caught::caught;
 pub use caught::is_catching;
 pub use conversions::mended as mended_conversions;
+use errors::{FILE, in_file, line_of, refused, refused_at};
 use numbered::Numbered;
 
 use super::room::HasRoom;
 use super::{Blocks, ConstantType, Error, SpecializationConstant, spirv};
 use crate::ir::{Kernel, MemoryModel, SourceLine};
-
-/// File name of a text whose real one the caller does not give.
-const FILE: &str = "wgsl";
 
 /// A validated WGSL module. Overrides (WGSL's specialization constants) are applied when a kernel is requested.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Module {
                 .map_err(|error| refused(&error.emit_to_string_with_path(source, FILE)))?;
             initializers::store(&mut module);
             declared::check(&module, source)?;
-            let info = Validator::new(ValidationFlags::all(), accepted())
+            let info = Validator::new(ValidationFlags::all(), capabilities::accepted())
                 .validate(&module)
                 .map_err(|error| invalid(&error, &module, source))?;
             Ok(Self { source: source.to_owned(), file: file.into(), module, info })
@@ -86,7 +86,7 @@ impl Module {
     /// The source line of the declaration with this group and binding number.
     pub fn declared(&self, group: u32, binding: u32) -> Option<SourceLine> {
         let is_there = |data: &naga::GlobalVariable| {
-            data.binding.as_ref().is_some_and(|place| (place.group, place.binding) == (group, binding))
+            data.binding.as_ref().is_some_and(|resource| (resource.group, resource.binding) == (group, binding))
         };
         let (variable, _) = self.module.global_variables.iter().find(|(_, data)| is_there(data))?;
         let span = self.module.global_variables.get_span(variable).to_range()?;
@@ -111,7 +111,7 @@ impl Module {
 
     /// The overrides, in the order of the text.
     pub fn specialization_constants(&self) -> impl Iterator<Item = SpecializationConstant> {
-        self.module.overrides.iter().filter_map(|(place, constant)| {
+        self.module.overrides.iter().filter_map(|(handle, constant)| {
             let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
             let bits = u32::from(scalar.width) * 8;
             let ty = match scalar.kind {
@@ -123,7 +123,7 @@ impl Module {
             };
             Some(SpecializationConstant {
                 id: constant.id.map(u32::from),
-                key: overrides::key(place, constant),
+                key: overrides::key(handle, constant),
                 name: constant.name.clone().unwrap_or_default(),
                 ty,
             })
@@ -257,8 +257,8 @@ impl Module {
 
     /// Values for the overrides that the module has and the caller sets, as numbers of the override's type.
     fn constants(&self, specialization: &BTreeMap<u32, u64>) -> PipelineConstants {
-        let value = |(place, constant): (_, &naga::Override)| {
-            let bits = *specialization.get(&overrides::key(place, constant))?;
+        let value = |(handle, constant): (_, &naga::Override)| {
+            let bits = *specialization.get(&overrides::key(handle, constant))?;
             let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
             // naga's numbers are doubles, which can hold the integers of every override type.
             let number = match (scalar.kind, scalar.width) {
@@ -277,63 +277,11 @@ impl Module {
     }
 }
 
-/// The same error of a text in that file.
-fn in_file(mut error: Error, file: &str) -> Error {
-    if file != FILE {
-        error.message = error.message.replace(&format!("┌─ {FILE}:"), &format!("┌─ {file}:"));
-        if let Some(line) = error.line.as_mut().filter(|line| &*line.file == FILE) {
-            line.file = file.into();
-        }
-    }
-    error
-}
-
 /// The number of parts of constants that naga writes out where they are used; an error if the text is too deep, or
 /// takes naga too long or too much memory.
 pub(super) fn measured(source: &str) -> Result<u64, Error> {
     let checked = guard::check(source).and_then(|()| measure::check(source));
     checked.map_err(|(problem, at)| refused_at(&problem, at, source))
-}
-
-/// Capabilities of naga that are supported beyond the base language.
-fn accepted() -> Capabilities {
-    // Capabilities of other stages: their entry points are never translated.
-    let other_stages = Capabilities::PRIMITIVE_INDEX
-        | Capabilities::CLIP_DISTANCES
-        | Capabilities::CULL_DISTANCE
-        | Capabilities::MULTIVIEW
-        | Capabilities::EARLY_DEPTH_TEST
-        | Capabilities::MULTISAMPLED_SHADING
-        | Capabilities::DUAL_SOURCE_BLENDING
-        | Capabilities::SUBGROUP_VERTEX_STAGE
-        | Capabilities::SHADER_BARYCENTRICS;
-    let numbers = Capabilities::FLOAT64
-        | Capabilities::SHADER_FLOAT16
-        | Capabilities::SHADER_INT16
-        | Capabilities::SHADER_INT64
-        | Capabilities::SHADER_INT64_ATOMIC_MIN_MAX
-        | Capabilities::SHADER_INT64_ATOMIC_ALL_OPS
-        | Capabilities::SHADER_FLOAT32_ATOMIC;
-    let not_uniform = Capabilities::TEXTURE_AND_SAMPLER_BINDING_ARRAY_NON_UNIFORM_INDEXING
-        | Capabilities::BUFFER_BINDING_ARRAY_NON_UNIFORM_INDEXING
-        | Capabilities::STORAGE_TEXTURE_BINDING_ARRAY_NON_UNIFORM_INDEXING
-        | Capabilities::STORAGE_BUFFER_BINDING_ARRAY_NON_UNIFORM_INDEXING;
-    other_stages
-        | numbers
-        | not_uniform
-        | Capabilities::STORAGE_TEXTURE_BINDING_ARRAY
-        | Capabilities::IMMEDIATES
-        | Capabilities::SHADER_FLOAT16_IN_FLOAT32
-        | Capabilities::BUFFER_BINDING_ARRAY
-        | Capabilities::STORAGE_BUFFER_BINDING_ARRAY
-        | Capabilities::MEMORY_DECORATION_COHERENT
-        | Capabilities::MEMORY_DECORATION_VOLATILE
-        | Capabilities::CUBE_ARRAY_TEXTURES
-        | Capabilities::STORAGE_TEXTURE_16BIT_NORM_FORMATS
-        | Capabilities::TEXTURE_AND_SAMPLER_BINDING_ARRAY
-        | Capabilities::TEXTURE_ATOMIC
-        | Capabilities::SUBGROUP
-        | Capabilities::SUBGROUP_BARRIER
 }
 
 fn unchecked() -> BoundsCheckPolicies {
@@ -343,19 +291,6 @@ fn unchecked() -> BoundsCheckPolicies {
         image_load: BoundsCheckPolicy::Unchecked,
         binding_array: BoundsCheckPolicy::Unchecked,
     }
-}
-
-/// An error at a position that naga does not report: line and column are part of the message.
-fn refused_at(problem: &str, at: usize, source: &str) -> Error {
-    Error { message: problem.to_owned(), word: None, line: Some(line_of(at, source)) }
-}
-
-fn line_of(at: usize, source: &str) -> SourceLine {
-    let before = &source[..at.min(source.len())];
-    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-    let line = before.matches('\n').count() as u32 + 1;
-    let column = before[line_start..].chars().count() as u32 + 1;
-    SourceLine { file: FILE.into(), line, column }
 }
 
 /// A validation error. For workgroup sizes, naga reports neither the value nor the position.
@@ -375,159 +310,5 @@ fn invalid(error: &WithSpan<ValidationError>, module: &naga::Module, source: &st
             refused_at(&format!("the type of the override `{name}` is {ty}: {why}"), at, source)
         }
         _ => refused(&error.emit_to_string_with_path(source, FILE)),
-    }
-}
-
-/// naga's message shows position and line itself.
-fn refused(message: &str) -> Error {
-    let message = message.trim();
-    let message = message.strip_prefix("error: ").unwrap_or(message);
-    Error { message: window::windowed(message), word: None, line: None }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::front::data_layout::DataLayout;
-
-    #[test]
-    fn a_parse_error_shows_the_line() {
-        let error = Module::parse("fn main() {\n  let x = ;\n}").unwrap_err();
-        assert!(error.to_string().starts_with("expected expression"), "{error}");
-        assert!(error.to_string().contains("wgsl:2:11"), "{error}");
-    }
-
-    #[test]
-    fn subgroups_may_be_enabled_and_immediates_have_their_older_name() {
-        let text = "enable subgroups;
-            var<push_constant> n: u32;
-            @group(0) @binding(0) var<storage, read_write> to: u32;
-            @compute @workgroup_size(16) fn main() { to = subgroupAdd(n); }";
-        let module = Module::parse(text).unwrap();
-        assert_eq!(module.kernel("main", &BTreeMap::new()).unwrap().push_bytes, 4);
-        let error = Module::parse(&text.replace("to = ", "two = ")).unwrap_err().to_string();
-        assert!(error.contains("wgsl:4:54") && error.contains("fn main() { two = subgroupAdd(n); }"), "{error}");
-    }
-
-    #[test]
-    fn a_validation_error_shows_the_line() {
-        let error = Module::parse("@compute @workgroup_size(1) fn main() {\n  let x: u32 = 1.5;\n}").unwrap_err();
-        assert!(error.to_string().contains("wgsl:2:7"), "{error}");
-    }
-
-    #[test]
-    fn an_override_without_a_value_is_named() {
-        for (declared, expected) in [
-            (
-                "@id(3) override m: u32;",
-                "`m` has no value: set specialization constant 3, or give it a default at wgsl:2:",
-            ),
-            ("override n: u32;", "`n` has no value: set it by its name, or give it a default at wgsl:2:"),
-        ] {
-            let used = declared.split(' ').find(|word| word.ends_with(':')).unwrap_or_default().trim_end_matches(':');
-            let text =
-                format!("\n{declared} var<workgroup> a: u32;\n@compute @workgroup_size(1) fn main() {{ a = {used}; }}");
-            let error = Module::parse(&text).unwrap().kernel("main", &BTreeMap::new()).unwrap_err().to_string();
-            assert!(error.starts_with("the override ") && error.contains(expected), "{error}");
-        }
-    }
-
-    /// Texts that the guard accepts must fit the stack of an ordinary thread, on which the tests run.
-    #[test]
-    fn the_longest_chains_fit_the_stack() {
-        let declare = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;";
-        let body = |text: &str| format!("{declare} @compute @workgroup_size(1) fn main() {{ {text} }}");
-        let links: String = (0..2000).map(|i| format!("const c{i} = c{} + 1u;", i + 1)).collect();
-        for source in [
-            body(&format!("o[0] = {}1u;", "o[1]+".repeat(499))),
-            body(&format!("o[0] = u32({}1i);", "- ".repeat(990))),
-            body(&format!("if o[0] == 1u {{}} {}", "else if o[1] == 2u { o[2] = 3u; }".repeat(400))),
-            format!("{links} const c2000 = 1u; {}", body("o[0] = c0;")),
-        ] {
-            let module = Module::parse(&source).unwrap();
-            assert!(module.kernel("main", &BTreeMap::new()).is_ok());
-        }
-        let error = Module::parse(&body(&format!("\no[0] = {}1u;", "1u+".repeat(16_000)))).unwrap_err();
-        assert_eq!(error.to_string(), "more than 1000 operators and brackets in one expression at wgsl:2:3004");
-    }
-
-    #[test]
-    fn the_name_of_the_file_is_in_errors_and_lines() {
-        let parse = |text: &str| Module::parse_named(text, "blur.wgsl");
-        let error = parse("@compute @workgroup_size(1) fn main() { nonsense }").unwrap_err().to_string();
-        assert!(error.contains("blur.wgsl:1:") && !error.contains(" wgsl:"), "{error}");
-        let error = parse("@compute @workgroup_size(1) fn main() { let x: f32 = 1u; }").unwrap_err().to_string();
-        assert!(error.contains("blur.wgsl:1:") && !error.contains(" wgsl:"), "{error}");
-        let text = "\n@group(0) @binding(0) var<storage, read_write> out: u32;
-            @compute @workgroup_size(1) fn main() { out = 1u; }";
-        let module = parse(text).unwrap();
-        assert_eq!(module.declared(0, 0).unwrap().to_string(), "blur.wgsl:2:23");
-        let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
-        assert!(kernel.lines.values().all(|line| &*line.file == "blur.wgsl"), "{:?}", kernel.lines);
-        assert_eq!(module.source_text("blur.wgsl"), Some(text));
-        let error = module.kernel("other", &BTreeMap::new()).unwrap_err();
-        assert_eq!(error.message, "no compute entry point `other`; the module has `main`");
-    }
-
-    #[test]
-    fn blocks_have_the_names_and_offsets_of_their_members() {
-        let text = "struct Light { color: vec3f, kind: u32 }
-            struct Scene { count: u32, at: vec3f, turn: mat3x3f, lights: array<Light> }
-            @group(0) @binding(0) var<storage, read_write> scene: Scene;
-            @group(0) @binding(1) var<storage, read> list: array<vec2<i32>>;
-            @group(1) @binding(0) var<uniform> rows: array<vec4f, 3>;
-            var<immediate> step: f32;
-            @compute @workgroup_size(1) fn main() { scene.at.x = rows[1].x + step + f32(list[0].y); }";
-        let blocks = Module::parse(text).unwrap().blocks("main", &BTreeMap::new()).unwrap();
-        let shown: Vec<_> = blocks.buffers.values().map(ToString::to_string).collect();
-        assert_eq!(shown, ["Scene", "array<vec2<i32>>", "array<vec4<f32>, 3>"]);
-        let DataLayout::Struct { members, .. } = &blocks.buffers[&(0, 0)] else { panic!("{blocks:?}") };
-        let members = members.iter().map(|member| format!("{} {} {}", member.offset, member.name, member.layout));
-        assert_eq!(
-            members.collect::<Vec<_>>(),
-            ["0 count u32", "16 at vec3<f32>", "32 turn mat3x3<f32>", "80 lights array<Light>"]
-        );
-        assert_eq!(blocks.buffers[&(0, 0)].tail().unwrap().0, 80);
-        assert_eq!(blocks.push.unwrap().to_string(), "f32");
-    }
-
-    #[test]
-    fn what_is_not_supported_is_named() {
-        let text = "@compute @workgroup_size(1) fn main() { }
-            @group(0) @binding(0) var tex: texture_external;";
-        let error = Module::parse(text).unwrap_err().to_string();
-        assert!(error.contains("TEXTURE_EXTERNAL"), "{error}");
-    }
-
-    #[test]
-    fn overrides_take_their_values_by_id_or_without_one_by_a_number_above() {
-        let source = "@id(7) override a: i32 = 1; @id(8) override b: f32; override c: bool = true; override d: u32 = 1;
-            @group(0) @binding(0) var<storage, read_write> out: array<f32>;
-            @compute @workgroup_size(1) fn main() { out[0] = select(0.0, f32(a) + b, c); }";
-        let module = Module::parse(source).unwrap();
-        let constants: Vec<_> = module.specialization_constants().map(|constant| constant.to_string()).collect();
-        assert_eq!(constants, ["7 (a: i32)", "8 (b: f32)", "c (bool)", "d (u32)"]);
-        let keys: Vec<_> = module.specialization_constants().map(|constant| constant.key).collect();
-        assert_eq!(keys, [7, 8, 65536 + 2, 65536 + 3]);
-        let mut values =
-            BTreeMap::from([(7, (-3i32).cast_unsigned().into()), (8, 0.5f32.to_bits().into()), (99, 1u64)]);
-        assert_eq!(module.constants(&values), PipelineConstants::from_iter([("7".into(), -3.0), ("8".into(), 0.5)]));
-        values.insert(keys[3], 40);
-        assert_eq!(module.constants(&values).get("d"), Some(&40.0));
-        let missing = module.to_spirv("main", &BTreeMap::new()).unwrap_err();
-        assert!(missing.to_string().contains('b'), "{missing}");
-        assert_eq!(module.to_spirv("main", &values).unwrap()[0], 0x0723_0203);
-    }
-
-    #[test]
-    fn every_entry_point_can_be_asked_for() {
-        let source = "@compute @workgroup_size(1) fn one() {} @compute @workgroup_size(2) fn two() {}";
-        let module = Module::parse(source).unwrap();
-        assert_eq!(module.entry_points().collect::<Vec<_>>(), ["one", "two"]);
-        for name in ["one", "two"] {
-            assert!(module.to_spirv(name, &BTreeMap::new()).is_ok());
-        }
-        let error = module.kernel("three", &BTreeMap::new()).unwrap_err();
-        assert_eq!(error.message, "no compute entry point `three`; the module has `one`, `two`");
     }
 }

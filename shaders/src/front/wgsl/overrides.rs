@@ -3,7 +3,8 @@
 use naga::back::PipelineConstants;
 use naga::{Handle, Override};
 
-use super::{Module, fault, refused, refused_at, size};
+use super::errors::{refused, refused_at};
+use super::{Module, fault, size};
 use crate::front::Error;
 
 /// Bytes of a text in which the place of an expression that cannot be evaluated is sought, at most.
@@ -35,11 +36,11 @@ impl Module {
 
     /// An error if an override gets an infinity or a NaN.
     pub(super) fn check_finite(&self, constants: &PipelineConstants) -> Result<(), Error> {
-        for (place, constant) in self.module.overrides.iter() {
+        for (handle, constant) in self.module.overrides.iter() {
             let value = name(constant).and_then(|name| constants.get(&name).copied());
             if let Some(value) = value.filter(|value| !value.is_finite()) {
                 let name = constant.name.as_deref().unwrap_or_default();
-                let at = self.module.overrides.get_span(place).to_range().map_or(0, |range| range.start);
+                let at = self.module.overrides.get_span(handle).to_range().map_or(0, |range| range.start);
                 let id = constant.id.map_or(String::new(), |id| format!(", specialization constant {id},"));
                 let problem = format!("WGSL has no infinity and no NaN: the override `{name}`{id} cannot be {value}");
                 return Err(refused_at(&problem, at, &self.source));
@@ -50,14 +51,14 @@ impl Module {
 
     /// The error for an override, by number or name, with neither a default nor a value.
     pub(super) fn has_no_value(&self, key: &str) -> Error {
-        let (place, data) = self.module.overrides.iter().find(|(_, data)| name(data).as_deref() == Some(key)).unzip();
+        let (handle, data) = self.module.overrides.iter().find(|(_, data)| name(data).as_deref() == Some(key)).unzip();
         let name = data.and_then(|data| data.name.as_deref()).unwrap_or(key);
         let help = match data.and_then(|data| data.id) {
             Some(id) => format!("set specialization constant {id}, or give it a default"),
             None => "set it by its name, or give it a default".to_owned(),
         };
         let at =
-            place.and_then(|place| self.module.overrides.get_span(place).to_range()).map_or(0, |range| range.start);
+            handle.and_then(|handle| self.module.overrides.get_span(handle).to_range()).map_or(0, |range| range.start);
         refused_at(&format!("the override `{name}` has no value: {help}"), at, &self.source)
     }
 }

@@ -3,8 +3,8 @@
 
 use naga::ShaderStage;
 
+use super::errors::refused_at;
 use super::lexer::{Token, tokens};
-use super::refused_at;
 use crate::front::{Error, spirv};
 
 /// Checks that the entry point's workgroup size is within the limits.

@@ -48,8 +48,8 @@ fn cut(text: &str, start: usize) -> String {
         (_, false) => " … ",
     };
     let mut rest = text.chars().skip(start);
-    let most = if start == 0 { MAX_LINE_LENGTH } else { SHOWN };
-    let kept: String = rest.by_ref().take(most).collect();
+    let max = if start == 0 { MAX_LINE_LENGTH } else { SHOWN };
+    let kept: String = rest.by_ref().take(max).collect();
     let after = if rest.next().is_some() { " …" } else { "" };
     format!("{before}{kept}{after}")
 }

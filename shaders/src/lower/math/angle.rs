@@ -80,13 +80,13 @@ fn digits(e: &mut Emit<'_>, first: Value) -> [Value; 3] {
         let bit = e.and(first, digits);
         e.ine(bit, 0u32)
     });
-    let pairs: [Value; 5] = std::array::from_fn(|place| e.select(skip_two, DIGITS[place + 2], DIGITS[place]));
-    let words: [Value; 4] = std::array::from_fn(|place| e.select(skip_one, pairs[place + 1], pairs[place]));
+    let pairs: [Value; 5] = std::array::from_fn(|position| e.select(skip_two, DIGITS[position + 2], DIGITS[position]));
+    let words: [Value; 4] = std::array::from_fn(|position| e.select(skip_one, pairs[position + 1], pairs[position]));
     // Shifts count modulo 32: the next word is shifted right by 31 - first and then by one more.
     let others = e.not(first);
-    std::array::from_fn(|place| {
-        let high = e.shl(words[place], first);
-        let low = e.lshr(words[place + 1], 1u32);
+    std::array::from_fn(|position| {
+        let high = e.shl(words[position], first);
+        let low = e.lshr(words[position + 1], 1u32);
         let low = e.lshr(low, others);
         e.or(high, low)
     })

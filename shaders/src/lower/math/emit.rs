@@ -120,14 +120,14 @@ impl<'a> Emit<'a> {
         self.kernel.blocks[entry].insts.splice(0..0, std::mem::take(&mut self.prologue));
         // The last first: the set then grows once, to its final size.
         self.kernel.no_contraction.extend(self.rounds.iter().rev().copied());
-        for place in 0..self.kernel.layout.len() {
-            let insts = std::mem::take(&mut self.kernel.blocks[self.kernel.layout[place]].insts);
+        for position in 0..self.kernel.layout.len() {
+            let insts = std::mem::take(&mut self.kernel.blocks[self.kernel.layout[position]].insts);
             for &inst in &insts {
                 let mut data = std::mem::replace(&mut self.kernel.insts[inst], InstData::Unreachable);
                 data.for_each_use_mut(|value| *value = self.resolve(*value));
                 self.kernel.insts[inst] = data;
             }
-            self.kernel.blocks[self.kernel.layout[place]].insts = insts;
+            self.kernel.blocks[self.kernel.layout[position]].insts = insts;
         }
     }
 

@@ -30,10 +30,10 @@ impl Members {
     pub(super) fn are_kept(&self, kernel: &Kernel) -> bool {
         let dominators = Dominators::new(kernel);
         let loops = Loops::new(kernel, &dominators);
-        let mut home: SecondaryMap<Inst, Option<Block>> = SecondaryMap::new();
-        operations(kernel).for_each(|(inst, block)| home[inst] = Some(block));
+        let mut defining: SecondaryMap<Inst, Option<Block>> = SecondaryMap::new();
+        operations(kernel).for_each(|(inst, block)| defining[inst] = Some(block));
         self.all.iter().all(|&(inst, header)| {
-            let Some(block) = home[inst].filter(|&block| dominators.is_reachable(block)) else { return true };
+            let Some(block) = defining[inst].filter(|&block| dominators.is_reachable(block)) else { return true };
             let enclosing = std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
             loops.headed_by(header).is_none()
                 || enclosing.map(|number| loops.all[number].header).any(|found| found == header)

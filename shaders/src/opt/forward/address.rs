@@ -1,7 +1,8 @@
 //! Comparable addresses of memory accesses: an object, the unknown part of the byte offset, and its constant part.
 //!
-//! Offsets saturate or wrap, but an access happens only below the end of a buffer. So two accesses that happen and have
-//! the same unknown part differ in address by exactly the difference of their constants.
+//! `element` saturates and `iadd` wraps, but an access happens only below the end of a buffer. So two accesses that
+//! happen and have the same unknown part differ in address by exactly the difference of their constants. Accesses out
+//! of bounds have results too: two addresses are equal only if what wraps and what saturates are equal on their own.
 
 use foldhash::HashMap;
 
@@ -22,8 +23,25 @@ pub(super) struct WordAddress {
     pub(super) object: Object,
     /// Whether other invocations can access the memory.
     pub(super) shared: bool,
+    offset: SplitOffset,
+}
+
+/// A byte offset in parts: offsets with equal parts are equal, in bounds or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SplitOffset {
+    /// The value number of the unknown part.
     root: u32,
-    constant: u32,
+    /// What `iadd` adds to the innermost term; the sum wraps.
+    wrapping: u32,
+    /// What `element` adds to that; the sum saturates.
+    saturating: u32,
+}
+
+impl SplitOffset {
+    /// The constant part of an offset in bounds, up to a multiple of 2³².
+    fn constant(&self) -> u32 {
+        self.wrapping.wrapping_add(self.saturating)
+    }
 }
 
 impl WordAddress {
@@ -34,8 +52,8 @@ impl WordAddress {
             (Object::Variable(one), Object::Variable(two)) if one != two => true,
             (one, two) => {
                 // Less than 4 bytes apart, in either direction, means overlap.
-                let distance = self.constant.wrapping_sub(other.constant);
-                one == two && self.root == other.root && (4..=u32::MAX - 3).contains(&distance)
+                let distance = self.offset.constant().wrapping_sub(other.offset.constant());
+                one == two && self.offset.root == other.offset.root && (4..=u32::MAX - 3).contains(&distance)
             }
         }
     }
@@ -78,8 +96,8 @@ impl Addresses {
             }
             Place::Buffer { space: BufferSpace::Uniform, .. } | Place::Push { .. } => return None,
         };
-        let (root, constant) = self.split(kernel, offset, MAX_ARRAY_DEPTH);
-        Some(WordAddress { object, shared: super::is_shared(kernel, object), root, constant })
+        let offset = self.split(kernel, offset, MAX_ARRAY_DEPTH);
+        Some(WordAddress { object, shared: super::is_shared(kernel, object), offset })
     }
 
     fn descriptor(&mut self, kernel: &Kernel, buffer: Value) -> u32 {
@@ -102,10 +120,10 @@ impl Addresses {
         *self.roots.entry(root).or_insert(next)
     }
 
-    /// The root of an offset, and the constant added to it.
-    fn split(&mut self, kernel: &Kernel, offset: Value, depth: usize) -> (u32, u32) {
+    /// The parts of an offset.
+    fn split(&mut self, kernel: &Kernel, offset: Value, depth: usize) -> SplitOffset {
         if let Some(bits) = kernel.constant(offset) {
-            return (self.root(OffsetRoot::Nothing), bits as u32);
+            return SplitOffset { saturating: bits as u32, ..self.innermost(OffsetRoot::Nothing) };
         }
         let data = match kernel.values[offset] {
             ValueDef::Result { inst, .. } => Some(&kernel.insts[inst]),
@@ -113,16 +131,31 @@ impl Addresses {
         };
         match data {
             Some(&InstData::Element { base, index, stride }) if depth > 0 => {
-                let (root, constant) = self.split(kernel, base, depth - 1);
-                (self.root(OffsetRoot::Element(root, index, stride)), constant)
+                let base = self.split(kernel, base, depth - 1);
+                match kernel.constant(index) {
+                    Some(index) => {
+                        let distance = (index as u32).saturating_mul(stride);
+                        SplitOffset { saturating: base.saturating.saturating_add(distance), ..base }
+                    }
+                    None => SplitOffset { root: self.root(OffsetRoot::Element(base.root, index, stride)), ..base },
+                }
             }
             Some(InstData::Pure { op: Op::IAdd, args }) => match [args[0], args[1]].map(|arg| kernel.constant(arg)) {
                 // Not followed further: the other operand may have saturated before the constant is added.
-                [None, Some(bits)] => (self.root(OffsetRoot::Value(args[0])), bits as u32),
-                [Some(bits), None] => (self.root(OffsetRoot::Value(args[1])), bits as u32),
-                _ => (self.root(OffsetRoot::Value(offset)), 0),
+                [None, Some(bits)] => {
+                    SplitOffset { wrapping: bits as u32, ..self.innermost(OffsetRoot::Value(args[0])) }
+                }
+                [Some(bits), None] => {
+                    SplitOffset { wrapping: bits as u32, ..self.innermost(OffsetRoot::Value(args[1])) }
+                }
+                _ => self.innermost(OffsetRoot::Value(offset)),
             },
-            _ => (self.root(OffsetRoot::Value(offset)), 0),
+            _ => self.innermost(OffsetRoot::Value(offset)),
         }
+    }
+
+    /// An offset of one term.
+    fn innermost(&mut self, term: OffsetRoot) -> SplitOffset {
+        SplitOffset { root: self.root(term), wrapping: 0, saturating: 0 }
     }
 }

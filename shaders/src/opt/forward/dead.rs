@@ -12,8 +12,8 @@ const MAX_STORES: usize = 32;
 
 /// Removes dead stores, block by block.
 pub(super) fn drop_stores(kernel: &mut Kernel, addresses: &mut Addresses) {
-    for place in 0..kernel.layout.len() {
-        let block = kernel.layout[place];
+    for position in 0..kernel.layout.len() {
+        let block = kernel.layout[position];
         let is_store = |&inst: &_| matches!(kernel.insts[inst], InstData::Store { .. });
         if kernel.blocks[block].insts.iter().any(is_store) {
             BackwardScan::new(kernel, block).run(kernel, block, addresses);

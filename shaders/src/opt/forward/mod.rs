@@ -58,8 +58,8 @@ struct Forwarder<'a> {
 impl Forwarder<'_> {
     fn walk(&mut self, loops: &Loops, effects: &Effects) {
         let predecessors = predecessors(self.kernel);
-        for place in 0..self.kernel.layout.len() {
-            let block = self.kernel.layout[place];
+        for position in 0..self.kernel.layout.len() {
+            let block = self.kernel.layout[position];
             let mut state = match self.states[block].take() {
                 // In reverse postorder every other incoming edge has been visited; if one has not, nothing is known.
                 Some((state, visited)) => {

@@ -47,23 +47,23 @@ fn equal_to(e: &mut Editor<'_>, op: Op, a: Value, c: u32) -> Option<Replacement>
     None
 }
 
-/// `<` and `<=`; `least` and `greatest` are the limits of the type.
-fn order(e: &mut Editor<'_>, op: Op, a: Value, b: Value, [least, greatest]: [u32; 2]) -> Option<Replacement> {
+/// `<` and `<=`; `lowest` and `highest` are the limits of the type.
+fn order(e: &mut Editor<'_>, op: Op, a: Value, b: Value, [lowest, highest]: [u32; 2]) -> Option<Replacement> {
     let strict = matches!(op, Op::ULt | Op::SLt);
     if a == b {
         return e.becomes_constant(!strict);
     }
     match (e.bits(a), e.bits(b)) {
-        (Some(c), _) if c == greatest => {
+        (Some(c), _) if c == highest => {
             return if strict { e.becomes_constant(false) } else { e.becomes(Op::IEq, [b, a]) };
         }
-        (Some(c), _) if c == least => {
+        (Some(c), _) if c == lowest => {
             return if strict { e.becomes(Op::INe, [b, a]) } else { e.becomes_constant(true) };
         }
-        (_, Some(c)) if c == least => {
+        (_, Some(c)) if c == lowest => {
             return if strict { e.becomes_constant(false) } else { e.becomes(Op::IEq, [a, b]) };
         }
-        (_, Some(c)) if c == greatest => {
+        (_, Some(c)) if c == highest => {
             return if strict { e.becomes(Op::INe, [a, b]) } else { e.becomes_constant(true) };
         }
         _ => {}
@@ -76,8 +76,8 @@ fn order(e: &mut Editor<'_>, op: Op, a: Value, b: Value, [least, greatest]: [u32
             e.becomes(less, [c, b])
         }
         (false, _, Some(c)) => e.becomes_with(less, a, c.wrapping_add(1)),
-        (true, _, Some(c)) if c == least.wrapping_add(1) => e.becomes_with(Op::IEq, a, least),
-        (true, Some(c), _) if c == greatest.wrapping_sub(1) => e.becomes_with(Op::IEq, b, greatest),
+        (true, _, Some(c)) if c == lowest.wrapping_add(1) => e.becomes_with(Op::IEq, a, lowest),
+        (true, Some(c), _) if c == highest.wrapping_sub(1) => e.becomes_with(Op::IEq, b, highest),
         (true, Some(_), _) => of_selected(e, op, [b, a], 1),
         (true, _, Some(_)) => of_selected(e, op, [a, b], 0),
         _ => None,

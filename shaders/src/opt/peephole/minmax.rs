@@ -43,17 +43,17 @@ fn min_max(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<Replacement
     }
 }
 
-/// `min(max(a, low), high)`, where a limit may have no effect; `least` and `greatest` are the limits of the type.
+/// `min(max(a, low), high)`, where a limit may have no effect; `lowest` and `highest` are the limits of the type.
 fn clamp(
     e: &mut Editor<'_>,
     [min, max]: [Op; 2],
     [a, low, high]: [Value; 3],
-    [least, greatest]: [u32; 2],
+    [lowest, highest]: [u32; 2],
 ) -> Option<Replacement> {
-    if e.bits(low) == Some(least) || low == high {
+    if e.bits(low) == Some(lowest) || low == high {
         return if low == high { Some(Existing(high)) } else { e.becomes(min, [a, high]) };
     }
-    if e.bits(high) == Some(greatest) {
+    if e.bits(high) == Some(highest) {
         return e.becomes(max, [a, low]);
     }
     let crossed = e.fold(max, &[low, high])?;

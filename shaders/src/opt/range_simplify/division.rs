@@ -84,8 +84,8 @@ fn unsigned(e: &mut Editor<'_>, a: Value, divisor: u32, max: u32) -> Value {
 /// The quotient by a divisor other than 0, 1 and -1.
 fn signed(e: &mut Editor<'_>, a: Value, divisor: i32) -> Value {
     if divisor == i32::MIN {
-        let least = e.constant(divisor);
-        let equal = e.pure(Op::IEq, [a, least]);
+        let min = e.constant(divisor);
+        let equal = e.pure(Op::IEq, [a, min]);
         return e.pure(Op::BoolToInt, [equal]);
     }
     let magnitude = divisor.unsigned_abs();

@@ -18,8 +18,8 @@ pub(super) fn sums(kernel: &mut Kernel) {
     // Allocated once for all blocks: each instruction is in one of them.
     let mut inner = EntitySet::with_capacity(kernel.insts.len());
     let mut sum_of_inst = SecondaryMap::new();
-    for place in 0..kernel.layout.len() {
-        let block = kernel.layout[place];
+    for position in 0..kernel.layout.len() {
+        let block = kernel.layout[position];
         let sums = order.sums(kernel, block, &mut inner);
         if !sums.is_empty() {
             rebuild(kernel, block, &sums, &mut sum_of_inst);

@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashMapExt};
 use smallvec::SmallVec;
 
 use super::ssa::Variables;
-use super::{Block, BlockCall, BlockData, Inst, InstData, Kernel, LANES, SubgroupLoop, Type, Value, ValueDef};
+use super::{Block, BlockCall, BlockData, Inst, InstData, Kernel, LANES, Routine, SubgroupLoop, Type, Value, ValueDef};
 
 /// The bits of a mask with all lanes.
 pub(crate) const ALL: u64 = (1 << LANES) - 1;
@@ -210,6 +210,12 @@ impl Builder {
         self.kernel.results[inst][0]
     }
 
+    /// Appends a libcall, and makes the area of rows large enough for it.
+    pub(crate) fn call(&mut self, routine: Routine, area: Value, mask: Value) {
+        self.kernel.call_bytes = self.kernel.call_bytes.max(routine.bytes());
+        self.emit(InstData::Call { routine, area, mask });
+    }
+
     /// Appends an instruction without effects, or reuses an equal one.
     pub(crate) fn emit_one(&mut self, data: InstData) -> Value {
         let level = self.level_of(&data);
@@ -236,7 +242,7 @@ impl Builder {
     /// How far an instruction without effects can be hoisted at a reasonable register cost: 2 to the entry, 1 to the
     /// subgroup's block, 0 not at all.
     fn level_of(&self, data: &InstData) -> u8 {
-        let most = match data {
+        let max = match data {
             InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } | InstData::Context { .. } => 2,
             InstData::BufferBase { .. } | InstData::BufferLen { .. } | InstData::Wide { .. } => 2,
             InstData::BufferAt { .. } | InstData::ImageField { .. } => 2,
@@ -245,7 +251,7 @@ impl Builder {
             InstData::Load { ty, .. } if !ty.is_vector() => 2,
             _ => 0,
         };
-        let mut level = most;
+        let mut level = max;
         if level > 0 {
             data.for_each_use(|value| level = level.min(self.level[value]));
         }

@@ -115,8 +115,8 @@ impl Builder {
                 continue;
             }
             let mut only = None;
-            let several = (0..count).any(|place| {
-                let operand = self.variables.phis[number].operands[place];
+            let several = (0..count).any(|position| {
+                let operand = self.variables.phis[number].operands[position];
                 let operand = self.variables.shorten(operand);
                 operand != value && *only.get_or_insert(operand) != operand
             });

@@ -252,7 +252,7 @@ impl Variables {
     /// The last block that wrote a variable up to a position in the order.
     fn last_write(&self, variable: Variable, order: u32) -> Option<(u32, Block)> {
         let writes = &self.all[variable].writes;
-        writes[..writes.partition_point(|&(place, _)| place <= order)].last().copied()
+        writes[..writes.partition_point(|&(position, _)| position <= order)].last().copied()
     }
 
     /// As [`Variables::write`], for a variable's only value; `within` is the innermost loop around the block.

@@ -114,8 +114,8 @@ impl Jam<'_> {
     }
 
     fn params(&mut self, block: Block) {
-        for place in 0..self.kernel.blocks[block].params.len() {
-            let param = self.kernel.blocks[block].params[place];
+        for position in 0..self.kernel.blocks[block].params.len() {
+            let param = self.kernel.blocks[block].params[position];
             if self.variant[param] {
                 let (index, ty) = (self.kernel.blocks[block].params.len() as u32, self.kernel.ty(param));
                 let other = self.kernel.values.push(ValueDef::Param { block, index, ty });
@@ -198,9 +198,9 @@ impl Jam<'_> {
         for call in data.targets_mut() {
             if call.block != header {
                 let params = &self.kernel.blocks[call.block].params;
-                let is_variant = |place: &usize| self.variant[params[*place]];
+                let is_variant = |position: &usize| self.variant[params[*position]];
                 let others: SmallVec<[Value; 4]> =
-                    (0..call.args.len()).filter(is_variant).map(|place| self.second(call.args[place])).collect();
+                    (0..call.args.len()).filter(is_variant).map(|position| self.second(call.args[position])).collect();
                 call.args.extend(others);
             }
         }

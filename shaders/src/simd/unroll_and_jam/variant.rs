@@ -3,7 +3,7 @@
 use cranelift_entity::SecondaryMap;
 
 use super::CandidateLoop;
-use crate::simd::{Address, BlockCall, InstData, Kernel, Value};
+use crate::simd::{Address, BlockCall, BoundedIndex, InstData, Kernel, Value};
 
 /// The values that vary with the subgroup; `None` if a branch could send the two subgroups to different blocks, or if a
 /// subgroup with an empty mask could do harm.
@@ -70,16 +70,16 @@ fn mask_decides(kernel: &Kernel, condition: Value, then: &BlockCall) -> bool {
     let Some((&last, others)) = target.insts.split_last() else { return false };
     let InstData::Jump { to } = &kernel.insts[last] else { return false };
     let header = &kernel.blocks[to.block];
-    let place = header.params.iter().position(|&param| Some(param) == header.exec);
+    let position = header.params.iter().position(|&param| Some(param) == header.exec);
     others.iter().all(|&inst| matches!(kernel.insts[inst], InstData::Poll { .. }))
-        && place.is_some_and(|place| to.args[place] == mask)
+        && position.is_some_and(|position| to.args[position] == mask)
 }
 
 /// Whether a load cannot fault with any index: it is bounds-checked, or its address is invariant.
 fn is_safe(kernel: &Kernel, variant: &SecondaryMap<Value, bool>, address: &Address) -> bool {
     match address.index {
         None => !variant[address.base],
-        Some((index, limit)) => {
+        Some(BoundedIndex { index, limit }) => {
             let words = u64::from(u32::MAX);
             !(variant[index] || variant[address.base]) || kernel.constant(limit).is_none_or(|limit| limit <= words)
         }

@@ -6,7 +6,7 @@ use super::offset::{Offset, OffsetTerm};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::ir::{self, Op, Place, VariableSpace};
 use crate::simd::builder::{ALL, Builder};
-use crate::simd::{Field, InstData, WideOp};
+use crate::simd::{Field, InstData, LaneAddress, WideOp};
 use crate::vectorize::{Type, Value, Widen};
 
 /// The memory of an access: a descriptor's range, a variable or the push constants.
@@ -16,6 +16,23 @@ pub(in crate::vectorize) struct MemoryRegion {
     pub(in crate::vectorize) base: Value,
     /// Its length in bytes, `s64`.
     pub(in crate::vectorize) len: Value,
+}
+
+/// Words of memory.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::vectorize) struct WordArray {
+    /// Host address of the first one, `s64`.
+    pub(in crate::vectorize) base: Value,
+    /// How many there are, `s32`.
+    pub(in crate::vectorize) limit: Value,
+}
+
+/// Addresses of lanes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::vectorize) struct MaskedLanes {
+    pub(in crate::vectorize) lanes: LaneAddress,
+    /// The lanes that are active and in bounds.
+    pub(in crate::vectorize) mask: Value,
 }
 
 impl MemoryRegion {
@@ -122,9 +139,19 @@ pub(in crate::vectorize) fn element_count(builder: &mut Builder, len: Value, str
     builder.wide(WideOp::Truncate, &[count])
 }
 
-/// The varying terms as one index (`v32`) in units of `scale` bytes (1, 2, 4 or 8), `scale`, and the mask of the
-/// lanes that are in bounds. In other lanes the index may have wrapped. `len` is the rest of the region.
-pub(in crate::vectorize) fn lane_index(widen: &mut Widen<'_>, lanes: &[OffsetTerm], len: Value) -> (Value, u8, Value) {
+/// The varying terms of an offset as one index.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::vectorize) struct LaneIndex {
+    /// In units of `scale` bytes, `v32`. In lanes out of bounds it may have wrapped.
+    pub(in crate::vectorize) index: Value,
+    /// 1, 2, 4 or 8.
+    pub(in crate::vectorize) scale: u8,
+    /// The mask of the lanes that are in bounds.
+    pub(in crate::vectorize) inside: Value,
+}
+
+/// The index of varying terms. `len` is the rest of the region.
+pub(in crate::vectorize) fn lane_index(widen: &mut Widen<'_>, lanes: &[OffsetTerm], len: Value) -> LaneIndex {
     if let &[OffsetTerm { value, stride }] = lanes
         && stride > 0
     {
@@ -147,10 +174,10 @@ pub(in crate::vectorize) fn lane_index(widen: &mut Widen<'_>, lanes: &[OffsetTer
     let limit = element_count(&mut widen.builder, len, unit);
     let limit = widen.builder.splat(limit);
     let inside = widen.builder.pure(Op::ULt, &[sum, limit]);
-    (sum, unit as u8, widen.builder.and(valid, inside))
+    LaneIndex { index: sum, scale: unit as u8, inside: widen.builder.and(valid, inside) }
 }
 
-fn one_lane_term(widen: &mut Widen<'_>, value: ir::Value, stride: u32, len: Value) -> (Value, u8, Value) {
+fn one_lane_term(widen: &mut Widen<'_>, value: ir::Value, stride: u32, len: Value) -> LaneIndex {
     let index = widen.vector(value);
     let limit = element_count(&mut widen.builder, len, stride);
     let limit = widen.builder.splat(limit);
@@ -161,5 +188,5 @@ fn one_lane_term(widen: &mut Widen<'_>, value: ir::Value, stride: u32, len: Valu
         _ if stride.is_multiple_of(4) => 4,
         _ => 1,
     };
-    (widen.builder.times(index, stride / unit), unit as u8, inside)
+    LaneIndex { index: widen.builder.times(index, stride / unit), scale: unit as u8, inside }
 }

@@ -97,10 +97,10 @@ impl ElementWord {
         let origin = words.clone().next().map_or(0, |word| word.step);
         // Steps close to each other, on both sides of 0 perhaps.
         let steps = words.clone().map(|word| word.step.wrapping_sub(origin).cast_signed());
-        let (least, most) = (steps.clone().min().unwrap_or(0), steps.max().unwrap_or(0));
+        let (min, max) = (steps.clone().min().unwrap_or(0), steps.max().unwrap_or(0));
         let numbers = words.map(|word| word.number);
-        let first = Self { number: numbers.clone().min().unwrap_or(0), step: origin.wrapping_add_signed(least) };
-        let last = Self { number: numbers.max().unwrap_or(0), step: origin.wrapping_add_signed(most) };
+        let first = Self { number: numbers.clone().min().unwrap_or(0), step: origin.wrapping_add_signed(min) };
+        let last = Self { number: numbers.max().unwrap_or(0), step: origin.wrapping_add_signed(max) };
         (first, last)
     }
 

@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use super::bounds::{MemoryRegion, element_count, scaled_base, uniform_part};
+use super::bounds::{MemoryRegion, WordArray, element_count, scaled_base, uniform_part};
 use super::constant_offsets::{ConstantOffsets, CoveringRows};
 use super::offset::Offset;
 use super::pattern::AccessPattern;
@@ -13,7 +13,7 @@ use super::target::AccessTarget;
 use crate::analysis::{LaneAffine, LaneConstants, UniformTerm};
 use crate::ir::{self, Op, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, InstData, LANES, Row};
+use crate::simd::{Address, BoundedIndex, InstData, LANES, Row};
 use crate::vectorize::{Type, Value, Widen};
 
 /// The row of a word, and its lane there.
@@ -54,14 +54,15 @@ fn load_segments(widen: &mut Widen<'_>, region: MemoryRegion, offset: &Offset, s
         let limit = element_count(&mut widen.builder, region.len, 4);
         let words = match &segment.form {
             SegmentForm::Broadcast => {
-                let address = Address { base: region.base, index: Some((index, limit)), scale: 4, disp: 0 };
+                let address =
+                    Address { base: region.base, index: Some(BoundedIndex { index, limit }), scale: 4, disp: 0 };
                 widen.builder.emit_value(InstData::Load { ty: Type::V32, address })
             }
             SegmentForm::Row => {
                 load_row(&mut widen.builder, region, index, (segment.first as u32).wrapping_neg(), limit)
             }
-            SegmentForm::Picked { least, rows, places } => {
-                let load = |&row: &u32| load_row(&mut widen.builder, region, index, least.wrapping_add(row), limit);
+            SegmentForm::Picked { min, rows, places } => {
+                let load = |&row: &u32| load_row(&mut widen.builder, region, index, min.wrapping_add(row), limit);
                 let loaded: SmallVec<[Value; 4]> = rows.iter().map(load).collect();
                 pick_covered(&mut widen.builder, &loaded, rows, places)
             }
@@ -157,25 +158,25 @@ fn base_of(widen: &mut Widen<'_>, value: ir::Value) -> Value {
     if widen.shapes().is_uniform(value) { widen.scalar(value) } else { widen.get(value) }
 }
 
-/// The address of offset 0, and the number of words from there on.
+/// The words from offset 0 on.
 pub(super) fn coalesced_start(
     widen: &mut Widen<'_>,
     region: MemoryRegion,
     offset: &Offset,
     offsets: &ConstantOffsets,
-) -> (Value, Value) {
+) -> WordArray {
     let skip = uniform_part(widen, offset);
     let region = region.skip(&mut widen.builder, skip);
     let base = widen.get(offsets.term.value);
     let skip = scaled_base(&mut widen.builder, base, offsets.term.stride);
     let region = region.skip(&mut widen.builder, skip);
-    (region.base, element_count(&mut widen.builder, region.len, 4))
+    WordArray { base: region.base, limit: element_count(&mut widen.builder, region.len, 4) }
 }
 
 /// Loads rows and picks one vector for each of `places`.
 pub(super) fn load_coalesced(
     builder: &mut Builder,
-    (base, limit): (Value, Value),
+    WordArray { base, limit }: WordArray,
     rows: &CoveringRows,
     places: &[LaneConstants],
 ) -> SmallVec<[Value; 4]> {
@@ -231,7 +232,7 @@ fn pick(builder: &mut Builder, first: Value, second: Value, words: Box<[u8; LANE
 /// Stores one vector for each of `places`; all lanes are active.
 pub(super) fn store_coalesced(
     widen: &mut Widen<'_>,
-    (base, limit): (Value, Value),
+    WordArray { base, limit }: WordArray,
     rows: &CoveringRows,
     places: &[LaneConstants],
     values: &[Value],

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::bounds::{self, MemoryRegion, lane_index};
+use super::bounds::{self, LaneIndex, MemoryRegion, WordArray, lane_index};
 use super::constant_offsets::{ConstantOffsets, covering_rows};
 use super::elements::{ElementWord, LaneElements, MAX_WORDS};
 use super::emit::{coalesced_start, lane_value, load_coalesced, store_coalesced};
@@ -92,8 +92,8 @@ fn store_group(widen: &mut Widen<'_>, group: &InterleaveGroup) {
     }
 }
 
-/// The address of offset 0 of a group's elements, and the number of words from there on.
-fn group_start(widen: &mut Widen<'_>, group: &InterleaveGroup, offsets: &ConstantOffsets, skip: u64) -> (Value, Value) {
+/// The words from offset 0 of a group's elements on.
+fn group_start(widen: &mut Widen<'_>, group: &InterleaveGroup, offsets: &ConstantOffsets, skip: u64) -> WordArray {
     let region = region_of(widen, group.members[0].0);
     let offset = Offset { constant: skip, uniform: group.elements.uniform.clone(), lanes: SmallVec::new() };
     coalesced_start(widen, region, &offset, offsets)
@@ -182,9 +182,9 @@ fn gathered_group(widen: &mut Widen<'_>, group: &InterleaveGroup, lanes: &[Offse
     for word in 0..words {
         let bytes = (first.number + u64::from(word)) * 4;
         let rest = region.skip_uniform(widen, bytes, &group.elements.uniform);
-        let (place, scale, inside) = lane_index(widen, lanes, rest.len);
+        let LaneIndex { index: own, scale, inside } = lane_index(widen, lanes, rest.len);
         masks.push(widen.builder.and(widen.exec, inside));
-        index = index.or(Some(widen.builder.times(place, u32::from(scale) / 4)));
+        index = index.or(Some(widen.builder.times(own, u32::from(scale) / 4)));
     }
     let index = index.unwrap_or_else(|| unreachable!("elements of no words"));
     (InstData::GatherElements { base: start.base, index, masks }, first)

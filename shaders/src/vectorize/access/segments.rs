@@ -53,7 +53,7 @@ pub(super) enum SegmentForm {
     /// All the same.
     Broadcast,
     /// Those of some rows, the first of which begins `least` words after the first lane's word, modulo 2³².
-    Picked { least: u32, rows: CoveringRows, places: LaneConstants },
+    Picked { min: u32, rows: CoveringRows, places: LaneConstants },
 }
 
 impl EqualSegments {
@@ -178,11 +178,11 @@ fn form(words: &LaneConstants, first: usize, mask: u64) -> Option<SegmentForm> {
     if lanes().all(|lane| from_first(lane) == 0) {
         return Some(SegmentForm::Broadcast);
     }
-    let least = lanes().map(|lane| from_first(lane).cast_signed()).min()?.cast_unsigned();
+    let min = lanes().map(|lane| from_first(lane).cast_signed()).min()?.cast_unsigned();
     let mut places = [0; LANES as usize];
     for lane in lanes() {
-        places[lane] = from_first(lane).wrapping_sub(least);
+        places[lane] = from_first(lane).wrapping_sub(min);
     }
     let rows = covering_rows(lanes().map(|lane| places[lane]));
-    (rows.len() <= MAX_ROWS).then_some(SegmentForm::Picked { least, rows, places })
+    (rows.len() <= MAX_ROWS).then_some(SegmentForm::Picked { min, rows, places })
 }

@@ -3,14 +3,14 @@
 //! A load may read the whole aligned word around the part, since words are mapped as a whole. A store must not write
 //! it: other invocations may write the other bytes.
 
-use super::bounds::{self, MemoryRegion, lane_index, uniform_part};
+use super::bounds::{self, LaneIndex, MaskedLanes, MemoryRegion, lane_index, uniform_part};
 use super::offset::{Offset, OffsetTerm};
 use super::pattern::AccessPattern;
 use super::plan::AccessPlan;
 use super::waterfall::for_each_region;
 use crate::ir::{self, Op, Place, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
+use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row, WideOp};
 use crate::vectorize::{Type, Value, Widen};
 
 /// A load of less than a word.
@@ -39,7 +39,7 @@ fn load_subword_at(widen: &mut Widen<'_>, region: MemoryRegion, plan: &AccessPla
     // The aligned words around the parts, shifted.
     let skip = uniform_part(widen, offset);
     let region = region.skip(&mut widen.builder, skip);
-    let (index, scale, inside) = subword_lane_index(widen, &offset.lanes, region.len, width);
+    let LaneIndex { index, scale, inside } = subword_lane_index(widen, &offset.lanes, region.len, width);
     let mask = widen.builder.and(widen.exec, inside);
     let bytes = widen.builder.times(index, u32::from(scale));
     let (base, phase) = aligned(&mut widen.builder, region.base);
@@ -87,7 +87,7 @@ pub(in crate::vectorize) fn element_count(builder: &mut Builder, len: Value, str
 }
 
 /// As `lane_index`, for parts.
-fn subword_lane_index(widen: &mut Widen<'_>, lanes: &[OffsetTerm], len: Value, width: Width) -> (Value, u8, Value) {
+fn subword_lane_index(widen: &mut Widen<'_>, lanes: &[OffsetTerm], len: Value, width: Width) -> LaneIndex {
     let len = subword_len(&mut widen.builder, len, width);
     lane_index(widen, lanes, len)
 }
@@ -114,7 +114,7 @@ fn load_uniform_subword(widen: &mut Widen<'_>, region: MemoryRegion, offset: &Of
     let base = widen.builder.wide(WideOp::SubSat, &[region.base, wide_phase]);
     let load = |base: Value, disp: i32| InstData::Load {
         ty: Type::S32,
-        address: Address { base, index: Some((sum, limit)), scale: 1, disp },
+        address: Address { base, index: Some(BoundedIndex { index: sum, limit }), scale: 1, disp },
     };
     let word = widen.builder.emit_value(load(base, 0));
     if width == Width::Byte || offset.is_multiple_of(2) {
@@ -124,7 +124,7 @@ fn load_uniform_subword(widen: &mut Widen<'_>, region: MemoryRegion, offset: &Of
     let straddles = widen.builder.pure(Op::IEq, &[phase, last]);
     let zero = widen.builder.s64(0);
     let limit = widen.builder.select(straddles, limit, zero);
-    let address = Address { base, index: Some((sum, limit)), scale: 1, disp: 4 };
+    let address = Address { base, index: Some(BoundedIndex { index: sum, limit }), scale: 1, disp: 4 };
     let next = widen.builder.emit_value(InstData::Load { ty: Type::S32, address });
     let eight = widen.builder.s32(8);
     let high = widen.builder.pure(Op::Shl, &[next, eight]);
@@ -188,28 +188,28 @@ fn store_subword_at(widen: &mut Widen<'_>, region: MemoryRegion, plan: &AccessPl
         widen.builder.emit(InstData::StoreRow { row, value, mask });
         return;
     }
-    let (lanes, mask) = subword_lanes(widen, region, &plan.offset, width);
+    let MaskedLanes { lanes, mask } = subword_lanes(widen, region, &plan.offset, width);
     widen.builder.emit(InstData::Scatter { width, lanes, value, mask });
 }
 
-/// The address of each lane's part, and the lanes that are active and in bounds.
+/// The address of each lane's part.
 pub(in crate::vectorize) fn subword_lanes(
     widen: &mut Widen<'_>,
     region: MemoryRegion,
     offset: &Offset,
     width: Width,
-) -> (LaneAddress, Value) {
+) -> MaskedLanes {
     let skip = uniform_part(widen, offset);
     let region = region.skip(&mut widen.builder, skip);
-    let (lanes, mask) = if offset.lanes.is_empty() {
+    let (lanes, inside) = if offset.lanes.is_empty() {
         let less = widen.builder.s64(u64::from(width.bytes()) - 1);
         let inside = widen.builder.wide(WideOp::Lt, &[less, region.len]);
         let inside = widen.builder.splat(inside);
         let index = widen.builder.constant(Type::V32, 0);
         (LaneAddress { base: region.base, index, scale: 1, disp: 0 }, inside)
     } else {
-        let (index, scale, inside) = subword_lane_index(widen, &offset.lanes, region.len, width);
+        let LaneIndex { index, scale, inside } = subword_lane_index(widen, &offset.lanes, region.len, width);
         (LaneAddress { base: region.base, index, scale, disp: 0 }, inside)
     };
-    (lanes, widen.builder.and(widen.exec, mask))
+    MaskedLanes { lanes, mask: widen.builder.and(widen.exec, inside) }
 }

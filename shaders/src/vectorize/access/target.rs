@@ -1,6 +1,6 @@
 //! Addresses of accesses without shuffles: one word for all lanes, a row, or a word for each lane, and their bounds.
 
-use super::bounds::{MemoryRegion, element_count, lane_index, uniform_part};
+use super::bounds::{LaneIndex, MaskedLanes, MemoryRegion, element_count, lane_index, uniform_part};
 use super::in_bounds::{TermRanges, bytes_before_row};
 use super::offset::{Offset, OffsetTerm};
 use super::pattern::AccessPattern;
@@ -8,7 +8,7 @@ use super::plan::AccessPlan;
 use crate::analysis::Shape;
 use crate::ir::{self, Op, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, InstData, LANES, LaneAddress, Row, WideOp};
+use crate::simd::{Address, BoundedIndex, InstData, LANES, LaneAddress, Row, WideOp};
 use crate::vectorize::{Type, Value, Widen};
 
 /// Where an access goes, once its lanes are known to agree about the buffer.
@@ -19,7 +19,7 @@ pub(in crate::vectorize) enum AccessTarget {
     /// Contiguous words.
     Row(Row),
     /// A word for each lane that is active and in bounds.
-    Lanes(LaneAddress, Value),
+    Lanes(MaskedLanes),
 }
 
 impl AccessTarget {
@@ -44,9 +44,9 @@ impl AccessTarget {
                 let skip = uniform_part(widen, offset);
                 let region = region.skip(&mut widen.builder, skip);
                 let known = widen.builder.kernel.constant(whole).is_some_and(|len| is_inside(widen, len, offset));
-                let (index, scale, inside) = lane_index(widen, &offset.lanes, region.len);
+                let LaneIndex { index, scale, inside } = lane_index(widen, &offset.lanes, region.len);
                 let mask = if known { widen.exec } else { widen.builder.and(widen.exec, inside) };
-                Self::Lanes(LaneAddress { base: region.base, index, scale, disp: 0 }, mask)
+                Self::Lanes(MaskedLanes { lanes: LaneAddress { base: region.base, index, scale, disp: 0 }, mask })
             }
         }
     }
@@ -80,7 +80,7 @@ impl AccessTarget {
         let skip = uniform_part(widen, offset);
         let len = widen.builder.s64(u64::from(words) * 4);
         let left = widen.builder.wide(WideOp::SubSat, &[len, skip]);
-        let (index, scale, inside) = lane_index(widen, &offset.lanes, left);
+        let LaneIndex { index, scale, inside } = lane_index(widen, &offset.lanes, left);
         if !offset.is_aligned() {
             let bytes = widen.builder.times(index, u32::from(scale));
             let skip = widen.builder.wide(WideOp::Min, &[skip, len]);
@@ -92,7 +92,7 @@ impl AccessTarget {
             let two = widen.builder.constant(Type::V32, 2);
             let word = widen.builder.pure(Op::LShr, &[bytes, two]);
             let index = private_index(widen, word);
-            return Self::Lanes(LaneAddress { base, index, scale: 4, disp: 0 }, mask);
+            return Self::Lanes(MaskedLanes { lanes: LaneAddress { base, index, scale: 4, disp: 0 }, mask });
         }
         let word = widen.builder.times(index, u32::from(scale) / 4);
         let index = private_index(widen, word);
@@ -100,7 +100,7 @@ impl AccessTarget {
         let skip = widen.builder.wide(WideOp::Mul, &[skip, bytes]);
         let base = widen.builder.wide(WideOp::Add, &[base, skip]);
         let mask = widen.builder.and(widen.exec, inside);
-        Self::Lanes(LaneAddress { base, index, scale: 4, disp: 0 }, mask)
+        Self::Lanes(MaskedLanes { lanes: LaneAddress { base, index, scale: 4, disp: 0 }, mask })
     }
 
     /// Loads the words; the result is a scalar if the target is one word and the type has scalars.
@@ -109,7 +109,7 @@ impl AccessTarget {
         match self {
             Self::Word(address) => builder.emit_value(InstData::Load { ty, address }),
             Self::Row(row) => builder.emit_value(InstData::LoadRow { row }),
-            Self::Lanes(lanes, mask) => builder.emit_value(InstData::Gather { lanes, mask }),
+            Self::Lanes(MaskedLanes { lanes, mask }) => builder.emit_value(InstData::Gather { lanes, mask }),
         }
     }
 
@@ -121,7 +121,7 @@ impl AccessTarget {
                 let value = builder.as_vector(value);
                 builder.emit(InstData::StoreRow { row, value, mask })
             }
-            Self::Lanes(lanes, own) => {
+            Self::Lanes(MaskedLanes { lanes, mask: own }) => {
                 let value = builder.as_vector(value);
                 builder.emit(InstData::Scatter { width: Width::Word, lanes, value, mask: own })
             }
@@ -203,7 +203,7 @@ pub(in crate::vectorize) fn uniform_address(widen: &mut Widen<'_>, region: Memor
         let len = widen.builder.wide(WideOp::SubSat, &[region.len, skip]);
         let limit = element_count(&mut widen.builder, len, *stride);
         let index = widen.scalar(*value);
-        return Address { base: region.base, index: Some((index, limit)), scale: *stride as u8, disp };
+        return Address { base: region.base, index: Some(BoundedIndex { index, limit }), scale: *stride as u8, disp };
     }
     let index = uniform_part(widen, offset);
     // Terms may have turned out to be constants, too.
@@ -215,5 +215,5 @@ pub(in crate::vectorize) fn uniform_address(widen: &mut Widen<'_>, region: Memor
     }
     let three = widen.builder.s64(3);
     let limit = widen.builder.wide(WideOp::SubSat, &[region.len, three]);
-    Address { base: region.base, index: Some((index, limit)), scale: 1, disp: 0 }
+    Address { base: region.base, index: Some(BoundedIndex { index, limit }), scale: 1, disp: 0 }
 }

@@ -1,18 +1,19 @@
 //! The tests of an access's cells: whether they settle it, and what they become.
 
 use super::super::{LANES, Type, Value, Widen};
+use crate::check::CellLayout;
 use crate::check::inline::state;
 use crate::ir::{Observed, Op, Place, StorageClass, Width};
-use crate::simd::{Address, InstData, LaneAddress, Row};
+use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row};
 
-use super::{CellBounds, CheckedAccess, CheckedWords, GroupCodes, ReadCells, WordSet};
+use super::{CellBounds, CellUpdate, CheckedAccess, CheckedWords, GroupCodes, ReadCells, WordSet};
 
 impl Widen<'_> {
     /// One word, which the active lanes read.
-    pub(super) fn check_word(&mut self, checked: CheckedAccess, (words, limit): (&CheckedWords, Value), place: &Place) {
+    pub(super) fn check_word(&mut self, checked: CheckedAccess, words: &CheckedWords, limit: Value, place: &Place) {
         let bounds = &self.bounds(checked);
         let load = |widen: &mut Self, base: Value| {
-            let address = Address { base, index: Some((words.index, limit)), scale: 4, disp: 0 };
+            let address = Address { base, index: Some(BoundedIndex { index: words.index, limit }), scale: 4, disp: 0 };
             widen.builder.emit_value(InstData::Load { ty: Type::S32, address })
         };
         let [written, read] = [words.written, words.read].map(|base| load(self, base));
@@ -41,7 +42,8 @@ impl Widen<'_> {
         let all = self.builder.pure(Op::LAnd, &[all, several]);
         self.builder.branch(all, record, call);
         self.enter_block(record);
-        let address = Address { base: words.read, index: Some((words.index, limit)), scale: 4, disp: 0 };
+        let address =
+            Address { base: words.read, index: Some(BoundedIndex { index: words.index, limit }), scale: 4, disp: 0 };
         self.builder.emit(InstData::Store { width: Width::Word, address, value: new, mask: self.exec });
         self.builder.jump(end);
         self.enter_block(call);
@@ -58,10 +60,10 @@ impl Widen<'_> {
             false => self.load_cells(words, words.read),
         };
         // The cells of the lanes' own accesses.
-        let lanes = Box::new(std::array::from_fn(|lane| 2 * lane as u32));
+        let lanes = Box::new(std::array::from_fn(|lane| CellLayout::NEXT_GROUP * lane as u32));
         let lanes = self.builder.emit_one(InstData::Lanes { values: lanes });
         let epoch = self.state(state::EPOCH);
-        let first = self.scaled_subgroup_number(2 * LANES);
+        let first = self.scaled_subgroup_number(CellLayout::NEXT_GROUP * LANES);
         let first = self.builder.pure(Op::IAdd, &[epoch, first]);
         let first = self.builder.splat(first);
         let mine = self.builder.pure(Op::IAdd, &[first, lanes]);
@@ -91,11 +93,11 @@ impl Widen<'_> {
         self.builder.branch(open, compare_all, record);
         self.enter_block(record);
         let old = if checked.writes { written } else { read };
-        self.record(checked, words, (old, new), !checked.shared || checked.unread, [call, end]);
+        self.record(checked, words, CellUpdate { old, new }, !checked.shared || checked.unread, [call, end]);
         self.enter_block(compare_all);
         let bounds = self.bounds(checked);
         let wide = self.splat_bounds(&bounds);
-        let group = self.builder.constant(Type::V32, u64::from(4 * self.kernel.invocations().next_power_of_two() - 1));
+        let group = self.builder.constant(Type::V32, self.cell_layout().group_mask().into());
         let settled = |widen: &mut Self, cell: Value| {
             let ordered = widen.is_ordered(cell, checked, &wide);
             let differs = widen.builder.pure(Op::Xor, &[cell, mine]);
@@ -132,7 +134,7 @@ impl Widen<'_> {
         let open = self.builder.any(open);
         self.builder.branch(open, call, record_all);
         self.enter_block(record_all);
-        self.record(checked, words, (old, new), checked.unread, [call, end]);
+        self.record(checked, words, CellUpdate { old, new }, checked.unread, [call, end]);
         self.enter_block(call);
         self.observe_place(Observed::access(checked.site, Width::Word), place, None);
         self.builder.jump(end);
@@ -173,7 +175,7 @@ impl Widen<'_> {
         &mut self,
         checked: CheckedAccess,
         words: &CheckedWords,
-        (old, new): (Value, Value),
+        CellUpdate { old, new }: CellUpdate,
         unread: bool,
         [call, end]: [super::super::Block; 2],
     ) {
@@ -238,9 +240,9 @@ impl Widen<'_> {
         let GroupCodes { mask, first_subgroup, subgroup: own } = bounds.groups;
         let group = self.builder.pure(Op::And, &[read, mask]);
         // The subgroup of an invocation, as the group of it.
-        let five = self.constant_like(read, 5);
-        let one = self.constant_like(read, 1);
-        let subgroup = self.builder.pure(Op::LShr, &[group, five]);
+        let lanes = self.constant_like(read, (CellLayout::NEXT_GROUP * LANES).ilog2());
+        let one = self.constant_like(read, CellLayout::NEXT_GROUP.ilog2());
+        let subgroup = self.builder.pure(Op::LShr, &[group, lanes]);
         let subgroup = self.builder.pure(Op::Shl, &[subgroup, one]);
         let subgroup = self.builder.pure(Op::IAdd, &[subgroup, first_subgroup]);
         let is_invocation = self.builder.pure(Op::ULt, &[group, first_subgroup]);

@@ -9,13 +9,14 @@
 mod cells;
 mod eligible;
 
-use super::access::bounds::{lane_index, uniform_part};
+use super::access::bounds::{LaneIndex, lane_index, uniform_part};
 use super::access::pattern::AccessPattern;
 use super::access::plan::AccessPlan;
-use super::{Type, Value, Widen};
+use super::{LANES, Type, Value, Widen};
 use crate::check::inline::state;
+use crate::check::{CellLayout, Group};
 use crate::ir::{Observed, ObservedKind, Op, Place, Site, SiteAction, StorageClass, Width};
-use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
+use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row, WideOp};
 
 pub(super) use eligible::{CheckedReads, first_slice, has_fences, inline_checks, mutual_bindings};
 use eligible::{descriptor_of, is_input, is_marked_atomic, plain};
@@ -56,6 +57,13 @@ enum WordSet {
     PerLane(Value),
 }
 
+/// What an access replaces in the cells of its words.
+#[derive(Clone, Copy, Debug)]
+struct CellUpdate {
+    old: Value,
+    new: Value,
+}
+
 /// What cells are compared with: `s32`, or `v32` for a cell of each lane.
 #[derive(Clone, Copy, Debug)]
 struct CellBounds {
@@ -84,7 +92,7 @@ struct ReadCells {
 struct GroupCodes {
     /// The bits of a cell that have the group.
     mask: Value,
-    /// The least group that is a subgroup; those below are single invocations.
+    /// That of the first subgroup; those below are single invocations.
     first_subgroup: Value,
     /// That of the present subgroup.
     subgroup: Value,
@@ -113,7 +121,7 @@ impl Widen<'_> {
             return true;
         }
         match words.set {
-            WordSet::Same(limit) => self.check_word(checked, (&words, limit), place),
+            WordSet::Same(limit) => self.check_word(checked, &words, limit, place),
             WordSet::Contiguous(_) | WordSet::PerLane(_) => self.check_lanes(checked, &words, place),
         }
         true
@@ -197,14 +205,14 @@ impl Widen<'_> {
                 return Some(CheckedWords { written, read, marks, index, set: WordSet::Contiguous(limit) });
             }
             // Whole words: the unit of the index is one or two of them.
-            let (index, unit, inside) = lane_index(self, &plan.offset.lanes, len);
-            let index = self.builder.times(index, u32::from(unit) / 4);
+            let LaneIndex { index, scale, inside } = lane_index(self, &plan.offset.lanes, len);
+            let index = self.builder.times(index, u32::from(scale) / 4);
             let lanes = self.builder.and(self.exec, inside);
             return Some(CheckedWords { written, read, marks, index, set: WordSet::PerLane(lanes) });
         }
         // An index above all words stays above.
-        let most = builder.s64(u32::MAX.into());
-        let index = builder.wide(WideOp::Min, &[words, most]);
+        let max = builder.s64(u32::MAX.into());
+        let index = builder.wide(WideOp::Min, &[words, max]);
         let index = builder.wide(WideOp::Truncate, &[index]);
         let limit = builder.wide(WideOp::Shr, &[len, two]);
         let limit = builder.wide(WideOp::Truncate, &[limit]);
@@ -237,7 +245,8 @@ impl Widen<'_> {
             }
             WordSet::Contiguous(limit) => (words.index, limit),
             WordSet::Same(limit) => {
-                let address = Address { base: marks, index: Some((words.index, limit)), scale: 1, disp: 0 };
+                let address =
+                    Address { base: marks, index: Some(BoundedIndex { index: words.index, limit }), scale: 1, disp: 0 };
                 let value = self.builder.s32(number);
                 self.builder.emit(InstData::Store { width: Width::Byte, address, value, mask: self.exec });
                 return;
@@ -278,10 +287,14 @@ impl Widen<'_> {
         self.builder.pure(Op::IMul, &[self.subgroup.number, factor])
     }
 
+    fn cell_layout(&self) -> CellLayout {
+        CellLayout::new(self.kernel.invocations(), LANES)
+    }
+
     /// The cell of the workgroup at an epoch.
     fn workgroup_cell(&mut self, epoch: Value) -> Value {
-        let rounded = self.kernel.invocations().next_power_of_two();
-        self.builder.plus(epoch, 2 * (2 * rounded - 1))
+        let bits = self.cell_layout().group_bits(Group::Workgroup);
+        self.builder.plus(epoch, bits)
     }
 
     fn bounds(&mut self, checked: CheckedAccess) -> CellBounds {
@@ -302,13 +315,14 @@ impl Widen<'_> {
         };
         let epoch = self.state(state::EPOCH);
         let several_workgroups = self.state(state::SEVERAL_WORKGROUPS);
-        let rounded = self.kernel.invocations().next_power_of_two();
-        let group = self.scaled_subgroup_number(2);
-        let group = self.builder.plus(group, 2 * rounded);
+        let layout = self.cell_layout();
+        let first_subgroup = layout.group_bits(Group::Subgroup(0));
+        let group = self.scaled_subgroup_number(CellLayout::NEXT_GROUP);
+        let group = self.builder.plus(group, first_subgroup);
         let subgroup = self.builder.pure(Op::IAdd, &[epoch, group]);
         let workgroup = self.workgroup_cell(epoch);
-        let mask = self.builder.s32(4 * rounded - 1);
-        let first_subgroup = self.builder.s32(2 * rounded);
+        let mask = self.builder.s32(layout.group_mask());
+        let first_subgroup = self.builder.s32(first_subgroup);
         CellBounds {
             settled_below,
             first_epoch,

@@ -53,9 +53,9 @@ impl Widen<'_> {
             let variable = self.live_outs[&value];
             self.control.live_outs.entry(number).or_default().push(variable);
             // Written in the defining block, and reset on the loop's entry edges.
-            if let Some(home) = self.uniformity.defining_block(value) {
+            if let Some(defining) = self.uniformity.defining_block(value) {
                 let header = self.uniformity.loops.all[number].header;
-                let from = self.control.predecessors[header].iter().copied().chain([home]);
+                let from = self.control.predecessors[header].iter().copied().chain([defining]);
                 let mut at: SmallVec<[u32; 4]> = from.map(|block| positions[block]).collect();
                 at.sort_unstable();
                 self.builder.variables.set_writers(variable, Writers::Of { owner: u32::MAX, before: true, at });

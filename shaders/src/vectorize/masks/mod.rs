@@ -181,7 +181,7 @@ impl Widen<'_> {
             return variable;
         }
         let writers =
-            self.uniformity.defining_block(param).map_or(Writers::Everywhere, |home| self.writers_before(home));
+            self.uniformity.defining_block(param).map_or(Writers::Everywhere, |defining| self.writers_before(defining));
         let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
         self.mark_common(variable, param);
         self.control.passed.insert(param, variable);
@@ -390,7 +390,8 @@ impl Widen<'_> {
     /// A back edge that all active lanes take.
     fn repeat(&mut self, call: &BlockCall) {
         self.pass_all(call);
-        let number = self.uniformity.loops.of(call.block).unwrap_or(0);
+        let number = self.uniformity.loops.of(call.block);
+        let number = number.unwrap_or_else(|| unreachable!("a back edge leads to the header of a loop"));
         if self.uniformity.linearization.is_divergent(number) {
             let block_in = self.block_in_variable(call.block);
             self.write(block_in, self.exec);

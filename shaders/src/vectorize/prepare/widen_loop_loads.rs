@@ -40,11 +40,11 @@ struct WidenPlan {
 /// Widens loads in the loops where that is faster; `uniformity` is that of the kernel. Returns whether there were any.
 pub(in crate::vectorize) fn widen_loads(kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
     let mut plans = plans(kernel, uniformity);
-    for place in 0..plans.len() {
-        let rest = WidenRewrite::new(kernel).apply(&plans[place]);
+    for position in 0..plans.len() {
+        let rest = WidenRewrite::new(kernel).apply(&plans[position]);
         // The block's terminator moved to its second part: it may be an entry or back edge of another planned loop.
-        let split = plans[place].block;
-        for plan in &mut plans[place + 1..] {
+        let split = plans[position].block;
+        for plan in &mut plans[position + 1..] {
             [&mut plan.before, &mut plan.latch].into_iter().filter(|end| **end == split).for_each(|end| *end = rest);
         }
     }
@@ -63,7 +63,7 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<WidenPlan> {
         }
         let mut inside: EntitySet<Block> = EntitySet::new();
         inside.extend(found.blocks.iter().copied());
-        let changes = |value: Value| uniformity.defining_block(value).is_some_and(|home| inside.contains(home));
+        let changes = |value: Value| uniformity.defining_block(value).is_some_and(|defining| inside.contains(defining));
         for &block in found.blocks.iter().skip(1) {
             if loops.of(block) != Some(number) || !uniformity.dominators.dominates(block, latch) {
                 continue;

@@ -12,6 +12,15 @@ use crate::vectorize::{Type, Value, Widen};
 /// the top row.
 const HALVES: u32 = 0x8000_8000;
 
+/// The weights of two adjacent texels, in each lane.
+#[derive(Clone, Copy, Debug)]
+struct Weights {
+    first: Value,
+    second: Value,
+    /// Whether the second texel has no weight.
+    is_zero: Value,
+}
+
 impl Widen<'_> {
     /// Components of the weighted mean of encoded texels, from one row or from two. The weights are those of
     /// [`SampleHead`](super::texels::SampleHead).
@@ -37,8 +46,8 @@ impl Widen<'_> {
                 let more = self.builder.pure(Op::HalvesScale, &[bottom, y]);
                 mean = self.builder.pure(Op::HalvesSub, &[more, less]);
             }
-            let least = self.each(0x1_0001 * u32::from(bytes::BIAS.cast_unsigned()));
-            let mean = self.builder.pure(Op::HalvesAdd, &[mean, least]);
+            let min = self.each(0x1_0001 * u32::from(bytes::BIAS.cast_unsigned()));
+            let mean = self.builder.pure(Op::HalvesAdd, &[mean, min]);
             for (number, &component) in texel.iter_mut().zip(components).filter(|(_, component)| wanted(**component)) {
                 let one = self.float(bytes::NUMBER);
                 *number = if component < 2 {
@@ -92,8 +101,8 @@ impl Widen<'_> {
     ) -> TexelVectors {
         let (zero, one) = (self.float(0.0), self.float(1.0));
         let weights = [x, y].map(|weight| {
-            let none = self.builder.pure(Op::FOrdEq, &[weight, zero]);
-            (weight, self.builder.pure(Op::FSub, &[one, weight]), none)
+            let is_zero = self.builder.pure(Op::FOrdEq, &[weight, zero]);
+            Weights { first: self.builder.pure(Op::FSub, &[one, weight]), second: weight, is_zero }
         });
         let [c0, c1, c2, c3] = *corners;
         let top = self.mixed(c0, c1, weights[0]);
@@ -103,9 +112,10 @@ impl Widen<'_> {
         components.collect::<SmallVec<_>>()
     }
 
-    fn mixed(&mut self, a: Value, b: Value, (weight, rest, none): (Value, Value, Value)) -> Value {
-        let part = self.builder.pure(Op::FMul, &[a, rest]);
-        let mean = self.builder.pure(Op::Fma, &[b, weight, part]);
-        self.builder.select(none, a, mean)
+    /// The weighted mean of two texels; the first one, also if the second is infinite, where the second has no weight.
+    fn mixed(&mut self, a: Value, b: Value, Weights { first, second, is_zero }: Weights) -> Value {
+        let part = self.builder.pure(Op::FMul, &[a, first]);
+        let mean = self.builder.pure(Op::Fma, &[b, second, part]);
+        self.builder.select(is_zero, a, mean)
     }
 }

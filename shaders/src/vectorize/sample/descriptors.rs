@@ -4,11 +4,21 @@ use crate::image::address::PLACES;
 use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
 use crate::ir::Op;
 use crate::simd::{InstData, LANES, WideOp};
-use crate::vectorize::access::bounds::{MemoryRegion, element_count, scaled_base};
+use crate::vectorize::access::bounds::{MemoryRegion, WordArray, element_count, scaled_base};
 use crate::vectorize::{Value, Widen};
 
-/// Cache key: image and sampler index, whether the image is arrayed, whether the level of detail is the constant 0.
-pub(super) type DescriptorKey = (Value, Value, bool, bool);
+/// An image and a sampler, and how a sample uses them: cache key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct DescriptorKey {
+    /// Index of the image's descriptor.
+    pub(super) image: Value,
+    /// Index of the sampler's.
+    pub(super) sampler: Value,
+    /// Whether the image is arrayed.
+    pub(super) arrayed: bool,
+    /// Whether the level of detail is the constant 0.
+    pub(super) is_base: bool,
+}
 
 /// An image with texels of one word.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +35,8 @@ pub(super) struct WordImage {
     /// Row pitch and layer pitch in words: `s32`.
     pub(super) pitch: Value,
     pub(super) layer_pitch: Value,
-    /// The image, and the image without its first row, each with its length in words.
-    pub(super) rows: [(Value, Value); 2],
+    /// The image, and the image without its first row.
+    pub(super) rows: [WordArray; 2],
 }
 
 /// An image with a sampler.
@@ -85,8 +95,8 @@ impl Widen<'_> {
         let sizes = [width, height, layers];
         let lasts = sizes.map(|size| self.minus_one(size));
         let small = lasts.map(|last| {
-            let most = self.builder.s32(direct::MAX_TEXELS);
-            self.builder.pure(Op::ULt, &[last, most])
+            let max = self.builder.s32(direct::MAX_TEXELS);
+            self.builder.pure(Op::ULt, &[last, max])
         });
         let [row_pitch, outer_pitch] = [Field::RowPitch, Field::OuterPitch].map(|pitch| field(self, pitch));
         // The last texel is in the image's memory, so all texels are.
@@ -112,7 +122,7 @@ impl Widen<'_> {
             pitch: self.words(row_pitch),
             layer_pitch: self.words(outer_pitch),
             rows: [memory, memory.skip(&mut self.builder, below)]
-                .map(|MemoryRegion { base, len }| (base, element_count(&mut self.builder, len, 4))),
+                .map(|MemoryRegion { base, len }| WordArray { base, limit: element_count(&mut self.builder, len, 4) }),
         };
         self.cache.samples.sources.insert((image, arrayed), source);
         source
@@ -123,7 +133,7 @@ impl Widen<'_> {
         if let Some(&known) = self.cache.samples.pairs.get(&key) {
             return known;
         }
-        let (image, sampler, arrayed, is_base) = key;
+        let DescriptorKey { image, sampler, arrayed, is_base } = key;
         let source = self.source(image, arrayed);
         let [filters, modes] = [Field::Filters, Field::Modes]
             .map(|field| self.builder.emit_one(InstData::ImageField { image: sampler, field }));

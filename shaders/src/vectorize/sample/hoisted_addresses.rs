@@ -43,8 +43,8 @@ impl Widen<'_> {
                 let operands: Operands = all.map(|value| (self.get(value), self.shape(value))).collect();
                 let is_base =
                     op.lod == LodOperand::None || args.last().is_some_and(|&lod| self.kernel.constant(lod) == Some(0));
-                if let Some(place) = self.inline_sample(op, &operands, is_base) {
-                    self.head(&place);
+                if let Some(sample) = self.inline_sample(other, &operands, is_base) {
+                    self.head(&sample);
                 }
             }
             if seen.len() > AHEAD {

@@ -22,30 +22,28 @@ mod blend;
 mod descriptors;
 mod hoisted_addresses;
 mod read;
+mod selection;
 mod texels;
 
 use foldhash::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use self::descriptors::{DescriptorKey, SampledImage, WordImage};
+pub(super) use self::selection::inline_samples;
 use self::texels::{Corners, SampleHead, Span};
 use super::image::{Components, Operands, TexelVectors};
 use super::{Block, Type, Value, Widen};
 use crate::analysis::Shape;
-use crate::image::{ImageOp, direct};
+use crate::image::direct;
 use crate::ir;
 use crate::simd::{BlockCall, InstData};
-
-/// Samples and reads of a kernel that are inlined, at most; others are calls. Each one takes half a millisecond of
-/// compile time, and kernels of many thousand instructions are register-allocated in one pass, which costs more than
-/// the calls.
-const MAX_INLINE_SAMPLES: usize = 32;
 
 /// State that the samples of a block share.
 #[derive(Debug, Default)]
 pub(super) struct SampleCache {
     /// Number of inlined samples.
     written: usize,
+    /// By image, and whether it is arrayed.
     sources: HashMap<(Value, bool), WordImage>,
     pairs: HashMap<DescriptorKey, SampledImage>,
     spans: HashMap<(Value, usize, DescriptorKey), Span>,
@@ -61,8 +59,15 @@ struct InlineSample {
     coordinates: [Value; 2],
     /// Whether y is the same in all lanes.
     is_level: bool,
-    /// The layer coordinate, and whether it is the same in all lanes.
-    layer: Option<(Value, bool)>,
+    layer: Option<Layer>,
+}
+
+/// The coordinate of an arrayed image's layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Layer {
+    coordinate: Value,
+    /// Whether it is the same in all lanes.
+    is_uniform: bool,
 }
 
 impl SampleCache {
@@ -91,10 +96,10 @@ impl Widen<'_> {
         components: &Components,
     ) -> Option<TexelVectors> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
-        let place = self.inline_sample(op, operands, is_base)?;
+        let sample = self.inline_sample(inst, operands, is_base)?;
         self.cache.samples.written += 1;
-        let pair = self.pair(place.key);
-        let head = self.head(&place);
+        let pair = self.pair(sample.key);
+        let head = self.head(&sample);
         self.look_ahead(inst);
         let here = self.builder.current();
         let [direct, row, square, line, odd, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
@@ -108,7 +113,7 @@ impl Widen<'_> {
         self.begin(line);
         self.line_of_texels(&pair, &head, components, texels, end);
         self.begin(odd);
-        self.texels_anywhere(&pair, &place, texels, call);
+        self.texels_anywhere(&pair, &sample, texels, call);
         let corners: Corners = std::array::from_fn(|_| self.builder.param(texels, Type::V32));
         self.begin(texels);
         let [whole, float] = std::array::from_fn(|_| self.builder.create_block());
@@ -118,7 +123,7 @@ impl Widen<'_> {
         let mean = self.mean_of_codes([c0, c1], Some([c2, c3]), &head.weights, components);
         self.jump_with(end, mean);
         self.begin(float);
-        let weights = [0, 1].map(|dim| self.weight(&pair, place.coordinates[dim], dim));
+        let weights = [0, 1].map(|dim| self.weight(&pair, sample.coordinates[dim], dim));
         let mean = self.mean_of_floats(&corners, &weights, components);
         self.jump_with(end, mean);
         self.begin(call);
@@ -137,8 +142,9 @@ impl Widen<'_> {
     }
 
     /// The operands of a sample that can be inlined.
-    fn inline_sample(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<InlineSample> {
-        if !direct::is_direct(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
+    fn inline_sample(&mut self, inst: ir::Inst, operands: &Operands, is_base: bool) -> Option<InlineSample> {
+        let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
+        if !direct::is_direct(op) || !self.plans.inline_samples.contains(inst) {
             return None;
         }
         let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, rows), ref rest @ ..] = operands[..]
@@ -153,10 +159,11 @@ impl Widen<'_> {
         {
             return None;
         }
-        let layer =
-            if op.arrayed { rest.first().map(|&(layer, shape)| Some((layer, shape == Shape::Uniform)))? } else { None };
+        let layer = |&(coordinate, shape): &(Value, Shape)| Layer { coordinate, is_uniform: shape == Shape::Uniform };
+        let layer = if op.arrayed { Some(rest.first().map(layer)?) } else { None };
         let is_level = rows == Shape::Uniform;
-        Some(InlineSample { key: (image, sampler, op.arrayed, is_base), coordinates: [s, t], is_level, layer })
+        let key = DescriptorKey { image, sampler, arrayed: op.arrayed, is_base };
+        Some(InlineSample { key, coordinates: [s, t], is_level, layer })
     }
 
     fn begin(&mut self, block: Block) {

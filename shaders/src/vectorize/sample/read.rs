@@ -2,11 +2,11 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::MAX_INLINE_SAMPLES;
 use crate::analysis::Shape;
-use crate::image::{ImageOp, codes, direct};
-use crate::ir::{Op, Width};
+use crate::image::{codes, direct};
+use crate::ir::{self, Op, Width};
 use crate::simd::{InstData, LaneAddress, Row};
+use crate::vectorize::access::bounds::WordArray;
 use crate::vectorize::image::{Components, Operands, TexelVectors};
 use crate::vectorize::{Type, Value, Widen};
 
@@ -15,12 +15,13 @@ impl Widen<'_> {
     /// Out-of-bounds texels are 0 before decoding.
     pub(in crate::vectorize) fn read_texel(
         &mut self,
-        op: &ImageOp,
+        inst: ir::Inst,
         operands: &Operands,
         is_base: bool,
         components: &Components,
     ) -> Option<TexelVectors> {
-        if !direct::is_direct_read(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
+        let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
+        if !direct::is_direct_read(op) || !self.plans.inline_samples.contains(inst) {
             return None;
         }
         let [(image, Shape::Uniform), _, ref rest @ ..] = operands[..] else { return None };
@@ -64,7 +65,7 @@ impl Widen<'_> {
         let scattered = self.builder.any(scattered);
         self.builder.branch(scattered, gather, row);
         self.begin(row);
-        let (base, limit) = source.rows[0];
+        let WordArray { base, limit } = source.rows[0];
         let words = Row { base, index: first, limit, width: Width::Word };
         let word = self.builder.emit_value(InstData::LoadRow { row: words });
         self.jump_with(texel, smallvec![word]);

@@ -2,12 +2,13 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::InlineSample;
 use super::descriptors::{Axis, DescriptorKey, SampledImage, WordImage};
+use super::{InlineSample, Layer};
 use crate::image::address::PLACES;
 use crate::image::{bytes, direct};
 use crate::ir::{Op, Width};
 use crate::simd::{InstData, LaneAddress, Row};
+use crate::vectorize::access::bounds::WordArray;
 use crate::vectorize::image::Components;
 use crate::vectorize::{Block, Value, Widen};
 
@@ -41,20 +42,20 @@ pub(super) struct SampleHead {
 
 impl Widen<'_> {
     /// Computes texel addresses and weights of a sample.
-    pub(super) fn head(&mut self, place: &InlineSample) -> SampleHead {
-        if let Some(&known) = self.cache.samples.heads.get(place) {
+    pub(super) fn head(&mut self, sample: &InlineSample) -> SampleHead {
+        if let Some(&known) = self.cache.samples.heads.get(sample) {
             return known;
         }
-        let pair = self.pair(place.key);
-        let [x, y] = [0, 1].map(|dim| self.span(place.key, &pair, place.coordinates[dim], dim));
+        let pair = self.pair(sample.key);
+        let [x, y] = [0, 1].map(|dim| self.span(sample.key, &pair, sample.coordinates[dim], dim));
         let lanes = self.builder.lane_ids();
         let starts = self.builder.pure(Op::ISub, &[x.first, lanes]);
         let (column, mut odd) = self.of_one_lane(starts, false);
-        let (row, others) = self.of_one_lane(y.first, place.is_level);
+        let (row, others) = self.of_one_lane(y.first, sample.is_level);
         odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
         let start = self.builder.pure(Op::IMul, &[row, pair.source.pitch]);
         let mut first = self.builder.pure(Op::IAdd, &[start, column]);
-        if let Some((layer, is_one)) = place.layer {
+        if let Some(Layer { coordinate: layer, is_uniform: is_one }) = sample.layer {
             let words = self.layer(&pair, layer);
             let (words, others) = self.of_one_lane(words, is_one);
             odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
@@ -69,7 +70,7 @@ impl Widen<'_> {
             let odd = self.builder.any(odd);
             is_odd = self.builder.pure(Op::LOr, &[is_odd, odd]);
         }
-        let is_sloped = if place.is_level {
+        let is_sloped = if sample.is_level {
             let (at, none) = (self.of_one_lane(y.at, true).0, self.builder.s32(0));
             let weight = self.builder.pure(Op::And, &[at, pair.slope]);
             self.builder.pure(Op::INe, &[weight, none])
@@ -81,7 +82,7 @@ impl Widen<'_> {
             self.builder.any(sloped)
         };
         let head = SampleHead { weights: [x.weights, y.weights], first, is_odd, is_sloped };
-        self.cache.samples.heads.insert(*place, head);
+        self.cache.samples.heads.insert(*sample, head);
         head
     }
 
@@ -140,9 +141,9 @@ impl Widen<'_> {
         let zero = self.float(0.0);
         let last = self.builder.splat(pair.source.lasts[2]);
         let last = self.builder.pure(Op::SIntToFloat, &[last]);
-        let held = self.builder.pure(Op::FMax, &[coordinate, zero]);
-        let held = self.builder.pure(Op::FMin, &[held, last]);
-        let number = self.builder.pure(Op::RoundToSInt, &[held]);
+        let clamped = self.builder.pure(Op::FMax, &[coordinate, zero]);
+        let clamped = self.builder.pure(Op::FMin, &[clamped, last]);
+        let number = self.builder.pure(Op::RoundToSInt, &[clamped]);
         let pitch = self.builder.splat(pair.source.layer_pitch);
         self.builder.pure(Op::IMul, &[number, pitch])
     }
@@ -165,7 +166,7 @@ impl Widen<'_> {
     }
 
     /// Two adjacent texels of a row for each lane, contiguous across lanes.
-    fn two_of_row(&mut self, (base, limit): (Value, Value), first: Value) -> [Value; 2] {
+    fn two_of_row(&mut self, WordArray { base, limit }: WordArray, first: Value) -> [Value; 2] {
         let one = self.builder.s32(1);
         let next = self.builder.pure(Op::IAdd, &[first, one]);
         [first, next].map(|index| {
@@ -201,23 +202,23 @@ impl Widen<'_> {
 
     /// Loads texels at any coordinates, clamped or repeated if the sampler does that and they are not too far out;
     /// otherwise branches to the call.
-    pub(super) fn texels_anywhere(&mut self, pair: &SampledImage, place: &InlineSample, texels: Block, call: Block) {
+    pub(super) fn texels_anywhere(&mut self, pair: &SampledImage, sample: &InlineSample, texels: Block, call: Block) {
         // Computed again, rather than kept live on all paths.
         let firsts = [0, 1].map(|dim| {
-            let at = self.fixed_point(pair, place.coordinates[dim], dim);
+            let at = self.fixed_point(pair, sample.coordinates[dim], dim);
             self.builder.pure(Op::AShr, &[at, pair.shift])
         });
-        let layer = place.layer.map(|(layer, _)| self.layer(pair, layer));
+        let layer = sample.layer.map(|layer| self.layer(pair, layer.coordinate));
         let wrapped = self.builder.create_block();
         // Clamps to both sides; NaN becomes the most negative number.
-        let [most, both] =
+        let [max, both] =
             [direct::MAX_DISTANCE, 2 * direct::MAX_DISTANCE + 1].map(|number| self.each(number.cast_unsigned()));
         let [mut inside, mut usable] = [self.exec, self.builder.splat(pair.wraps)];
         for (first, axis) in firsts.into_iter().zip(&pair.axes) {
             let last = self.builder.splat(axis.last);
             let fits = self.builder.pure(Op::ULt, &[first, last]);
             inside = self.builder.and(inside, fits);
-            let moved = self.builder.pure(Op::IAdd, &[first, most]);
+            let moved = self.builder.pure(Op::IAdd, &[first, max]);
             let is_near = self.builder.pure(Op::ULt, &[moved, both]);
             usable = self.builder.and(usable, is_near);
         }
@@ -227,7 +228,7 @@ impl Widen<'_> {
         self.builder.branch(unusable, call, wrapped);
         self.begin(wrapped);
         let [x, y] = [0, 1].map(|dim| self.wrapped(&pair.axes[dim], firsts[dim]));
-        let base = pair.source.rows[0].0;
+        let base = pair.source.rows[0].base;
         let mut corners = SmallVec::new();
         for y in y {
             for x in x {
@@ -244,9 +245,9 @@ impl Widen<'_> {
         let [zero, one] = [0, 1].map(|bits| self.each(bits));
         let (last, size) = (self.builder.splat(axis.last), self.builder.splat(axis.size));
         let second = self.builder.pure(Op::IAdd, &[first, one]);
-        let held = [first, second].map(|texel| {
-            let held = self.builder.pure(Op::SMin, &[texel, last]);
-            self.builder.pure(Op::SMax, &[held, zero])
+        let clamped = [first, second].map(|texel| {
+            let clamped = self.builder.pure(Op::SMin, &[texel, last]);
+            self.builder.pure(Op::SMax, &[clamped, zero])
         });
         // Number of images between. The middle of a texel is at least half a texel from the next image, far more than
         // rounding errors: 2^15 texels by 2^-23.
@@ -262,6 +263,6 @@ impl Widen<'_> {
         let second = self.builder.pure(Op::IAdd, &[first, one]);
         let is_inside = self.builder.pure(Op::SLe, &[second, last]);
         let second = self.builder.select(is_inside, second, zero);
-        [self.builder.select(axis.repeats, first, held[0]), self.builder.select(axis.repeats, second, held[1])]
+        [self.builder.select(axis.repeats, first, clamped[0]), self.builder.select(axis.repeats, second, clamped[1])]
     }
 }

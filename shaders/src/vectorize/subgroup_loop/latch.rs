@@ -84,7 +84,7 @@ impl SubgroupLoops {
         &self,
         builder: &mut Builder,
         region_loop: &RegionLoop,
-        (index, least): (Value, Value),
+        (index, min): (Value, Value),
         count: u32,
         next: Option<Value>,
     ) -> Option<Value> {
@@ -94,10 +94,10 @@ impl SubgroupLoops {
         };
         let next = next.map(|state| {
             if !self.uniform_barriers {
-                return pure(builder, Op::UMin, [least, state]);
+                return pure(builder, Op::UMin, [min, state]);
             }
             let zero = builder.s32(0);
-            let same = pure(builder, Op::IEq, [least, state]);
+            let same = pure(builder, Op::IEq, [min, state]);
             let first = pure(builder, Op::IEq, [index, zero]);
             // A data race made this subgroup reach another barrier than the one before it.
             let fine = pure(builder, Op::LOr, [same, first]);
@@ -112,8 +112,8 @@ impl SubgroupLoops {
         let (one, count) = (builder.s32(1), builder.s32(count));
         let next_index = pure(builder, Op::IAdd, [index, one]);
         let condition = pure(builder, Op::ULt, [next_index, count]);
-        let least = next.filter(|_| region_loop.has_states(self.uniform_barriers));
-        let then = BlockCall { block: region_loop.header, args: [next_index].into_iter().chain(least).collect() };
+        let min = next.filter(|_| region_loop.has_states(self.uniform_barriers));
+        let then = BlockCall { block: region_loop.header, args: [next_index].into_iter().chain(min).collect() };
         let after = builder.create_block();
         let (preheader, header, latch) = (region_loop.preheader, region_loop.header, builder.current());
         builder.kernel.subgroup_loops.push(SubgroupLoop { preheader, header, latch, index, step: 1, count });

@@ -7,22 +7,22 @@
 //! subgroup has a resume index in memory, the number of the region that it waits for, and a loop skips subgroups that
 //! wait for regions of other loops.
 
+pub(super) mod barrier_check;
 pub(super) mod bound;
 mod context_slots;
 mod latch;
-pub(super) mod meeting;
 pub(super) mod regions;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
+use self::barrier_check::BarrierCheck;
 use self::bound::{MaskBounds, trip_count_bound};
-use self::meeting::Meeting;
 use super::{Block, Type, Value};
 use crate::simd::builder::Builder;
 use crate::simd::ssa::Carried;
-use crate::simd::{Address, BlockCall, Field, InstData, Kernel};
+use crate::simd::{Address, BlockCall, BoundedIndex, Field, InstData, Kernel};
 
 /// Resume index of a subgroup that has ended.
 const ENDED: u32 = u32::MAX;
@@ -39,7 +39,7 @@ pub(super) struct ParallelRegion {
     /// The block that ends with the barrier before the region; none for the first region.
     pub(super) stop: Option<Block>,
     /// The check of that barrier.
-    pub(super) meeting: Option<Meeting>,
+    pub(super) check: Option<BarrierCheck>,
 }
 
 /// The input of the loops.
@@ -131,7 +131,7 @@ impl SubgroupLoops {
             loops.iter().map(|region_loop| self.add_params(builder, region_loop, &carried)).collect();
         let (nothing, mut shared_switch) = (HashMap::default(), None);
         for (region_loop, selector) in loops.iter().zip(selectors) {
-            let (iteration, least) = self.begin(builder, region_loop, selector);
+            let (iteration, min) = self.begin(builder, region_loop, selector);
             builder.kernel.layout.extend(&region_loop.blocks);
             let (next, values) = self.leave(builder, region_loop, iteration.number, &carried);
             // The next region and carried values come from the last subgroup, which must run if there are any. In the
@@ -143,7 +143,7 @@ impl SubgroupLoops {
                 self.count
             };
             bounded += u64::from(count < self.count);
-            let next = self.repeat(builder, region_loop, (iteration.index, least), count, next);
+            let next = self.repeat(builder, region_loop, (iteration.index, min), count, next);
             match next {
                 Some(state) if !self.uniform_barriers && self.regions.len() > MAX_CASES => {
                     self.jump_to_next_shared(builder, state, &mut shared_switch, |builder, region| {
@@ -275,7 +275,7 @@ impl SubgroupLoops {
         builder.emit(InstData::Jump { to: BlockCall { block: region_loop.header, args } });
         builder.switch_to(region_loop.header);
         let index = builder.param(region_loop.header, Type::S32);
-        let least = if states { builder.param(region_loop.header, Type::S32) } else { none };
+        let min = if states { builder.param(region_loop.header, Type::S32) } else { none };
         let number = self.copy_template(builder, region_loop, index);
         let iteration = Iteration { index, number };
         let call = |region: usize| BlockCall::new(self.regions[region].block);
@@ -293,7 +293,7 @@ impl SubgroupLoops {
             builder.switch_to(skip);
             let args = SmallVec::from_slice(&[selector]);
             builder.emit(InstData::Jump { to: BlockCall { block: region_loop.latch, args } });
-            return (iteration, least);
+            return (iteration, min);
         }
         match (selector, region_loop.regions.split_last()) {
             (Some(selector), Some((&last, others))) => {
@@ -301,7 +301,7 @@ impl SubgroupLoops {
             }
             _ => builder.emit(InstData::Jump { to: call(region_loop.regions[0]) }),
         };
-        (iteration, least)
+        (iteration, min)
     }
 
     /// Copies the instructions of the template that a loop uses to its header. Returns the subgroup's number.
@@ -362,7 +362,7 @@ impl SubgroupLoops {
     fn state(&self, builder: &mut Builder, number: Value) -> Address {
         let base = builder.emit_one(InstData::Context { field: Field::Frames });
         let limit = builder.s32(self.count);
-        Address { base, index: Some((number, limit)), scale: 4, disp: 0 }
+        Address { base, index: Some(BoundedIndex { index: number, limit }), scale: 4, disp: 0 }
     }
 }
 

@@ -6,14 +6,14 @@
 
 use cranelift_entity::EntitySet;
 
+use super::barrier_check::BarrierCheck;
 use super::bound::{MaskBounds, index_bound};
-use super::meeting::Meeting;
 use super::{ParallelRegion, SubgroupLoops, Template};
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::ssa::Barrier;
-use crate::simd::{Address, BlockCall, Field, Inst, InstData, LANES, SubgroupLoop, WideOp};
+use crate::simd::{Address, BlockCall, BoundedIndex, Field, Inst, InstData, LANES, SubgroupLoop, WideOp};
 use crate::vectorize::{Block, Changes, Type, Unsupported, Value, Widen};
 
 /// The subgroup that runs.
@@ -126,7 +126,7 @@ impl Subgroup {
 fn scheduled(builder: &mut Builder, index: Value, count: u32) -> Value {
     let base = builder.emit_one(InstData::Context { field: Field::SubgroupOrder });
     let limit = builder.s32(count);
-    let address = Address { base, index: Some((index, limit)), scale: 4, disp: 0 };
+    let address = Address { base, index: Some(BoundedIndex { index, limit }), scale: 4, disp: 0 };
     let number = builder.emit_value(InstData::Load { ty: Type::S32, address });
     builder.make_outer(number);
     number
@@ -226,10 +226,10 @@ impl Widen<'_> {
         let states = if common.is_some() { 0 } else { state_bytes(count) };
         self.builder.kernel.insts[frame_bytes] = InstData::Const { ty: Type::S64, bits: u64::from(bytes) };
         self.builder.kernel.frame_bytes = states + bytes * count;
-        if common.is_none() && regions.iter().any(|region| region.meeting.is_some()) {
+        if common.is_none() && regions.iter().any(|region| region.check.is_some()) {
             return Err(Unsupported("a kernel with checks has barriers that are not uniform".into()));
         }
-        regions.insert(0, ParallelRegion { block: start, stop: None, meeting: None });
+        regions.insert(0, ParallelRegion { block: start, stop: None, check: None });
         let template = Template { block: header, index, number };
         let uniform_barriers = common.is_some();
         let loops = SubgroupLoops { regions, end, template, mask_bounds, count, uniform_barriers };
@@ -266,9 +266,9 @@ impl Widen<'_> {
         }
         let resume = self.builder.create_block();
         let stop = self.builder.current();
-        let meeting = self.pending_barrier.take().map(|site| Meeting::new(self.kernel, self.plans, site));
+        let check = self.pending_barrier.take().map(|site| BarrierCheck::new(self.kernel, self.plans, site));
         let Some(barriers) = &mut self.subgroup.barriers else { return };
-        barriers.regions.push(ParallelRegion { block: resume, stop: Some(stop), meeting });
+        barriers.regions.push(ParallelRegion { block: resume, stop: Some(stop), check });
         let (frame, lanes) = (barriers.frame, self.subgroup.lanes);
         // A placeholder for the edge to the loop's latch.
         self.builder.terminate(InstData::Return);
@@ -302,7 +302,7 @@ impl Widen<'_> {
         }
         let kernel = self.kernel;
         let stops = |block: ir::Block| kernel.blocks[block].insts.iter().any(|&inst| waits(&kernel.insts[inst]));
-        (0..).zip(&kernel.layout).filter(|&(_, &block)| stops(block)).map(|(place, _)| place).collect()
+        (0..).zip(&kernel.layout).filter(|&(_, &block)| stops(block)).map(|(position, _)| position).collect()
     }
 
     /// The latch of the subgroup loop without barriers: the back edge to the next subgroup, or the return after the

@@ -89,20 +89,20 @@ impl<'a> Assembler<'a> {
     pub(super) fn template(&mut self, asm: &Asm, regs: Regs<'_>) {
         let mut instruction = Instruction::default();
         instruction.set_code(asm.code);
-        for (place, arg) in asm.args.iter().enumerate() {
-            let place = place as u32;
+        for (position, arg) in asm.args.iter().enumerate() {
+            let position = position as u32;
             match *arg {
                 Arg::None => break,
                 Arg::Slot(slot, view) => {
-                    instruction.set_op_kind(place, OpKind::Register);
-                    instruction.set_op_register(place, regs.view(slot, view));
+                    instruction.set_op_kind(position, OpKind::Register);
+                    instruction.set_op_register(position, regs.view(slot, view));
                 }
                 Arg::Memory => {
-                    instruction.set_op_kind(place, OpKind::Memory);
+                    instruction.set_op_kind(position, OpKind::Memory);
                     self.address(&mut instruction, &asm.memory, regs);
                 }
                 Arg::Immediate(kind) => {
-                    instruction.set_op_kind(place, kind);
+                    instruction.set_op_kind(position, kind);
                     set_immediate(&mut instruction, kind, asm.immediate);
                 }
             }

@@ -112,7 +112,7 @@ impl Encode<'_> {
     fn blocks(&mut self) {
         let written: Vec<usize> =
             (0..self.code.blocks.len()).filter(|&block| self.stands_for[block] == block).collect();
-        for (place, &block) in written.iter().enumerate() {
+        for (position, &block) in written.iter().enumerate() {
             self.asm.bind(self.labels[block]);
             let (first, end) = (self.code.blocks[block].first as usize, self.code.blocks[block].end as usize);
             // Skips the moves of blocks that are not emitted.
@@ -122,7 +122,7 @@ impl Encode<'_> {
             for inst in first..end {
                 self.record_origin(inst);
                 self.moves(inst, InstPosition::Before);
-                self.inst(inst, block, written.get(place + 1).copied());
+                self.inst(inst, block, written.get(position + 1).copied());
                 self.moves(inst, InstPosition::After);
             }
         }

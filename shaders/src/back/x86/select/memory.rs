@@ -7,7 +7,7 @@ use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{AddressRegisters, Base, Build, Check, CheckBound, InstKind, Memory, View};
 use super::{Result, Select, VectorIsa};
-use crate::simd::{Address, Field, Inst, LANES, Type, Value, ValueDef};
+use crate::simd::{Address, BoundedIndex, Field, Inst, LANES, Type, Value, ValueDef};
 
 /// Size of a descriptor's slice (address, length) in bytes.
 pub(super) const SLICE_BYTES: u32 = 16;
@@ -201,7 +201,7 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// Registers of an address and its bounds check; no check if the access is provably in bounds.
     pub(super) fn address(&mut self, address: &Address) -> Result<CheckedAddress> {
-        let Some((index, limit)) = address.index else {
+        let Some(BoundedIndex { index, limit }) = address.index else {
             let (base, disp) = self.base(address.base, address.disp)?;
             return Ok(CheckedAddress { place: Self::at(base, disp), bounds: None, view: View::Dword });
         };

@@ -278,7 +278,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
             }
             _ => return anything,
         };
-        let bound = |place: usize| self.upper_bound(args[place], steps - 1);
+        let bound = |operand: usize| self.upper_bound(args[operand], steps - 1);
         match (op, args.get(1).and_then(|&amount| self.constant(amount))) {
             (Op::LShr, Some(amount)) => bound(0) >> (amount & 31),
             (Op::And, _) | (Op::UMin, _) => bound(0).min(bound(1)),

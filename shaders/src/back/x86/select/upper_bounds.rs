@@ -19,9 +19,9 @@ impl UpperBounds {
         let mut bounds = Self(SecondaryMap::with_default(u32::MAX));
         let passed = passed(kernel);
         for &block in &kernel.layout {
-            for (place, &param) in kernel.blocks[block].params.iter().enumerate() {
+            for (position, &param) in kernel.blocks[block].params.iter().enumerate() {
                 if kernel.ty(param) == Type::S32 {
-                    let all = passed[block].get(place).into_iter().flatten();
+                    let all = passed[block].get(position).into_iter().flatten();
                     bounds.0[param] = all.map(|&passed| bounds.of_passed(kernel, passed)).max().unwrap_or(u32::MAX);
                 }
             }
@@ -86,8 +86,8 @@ pub(super) fn passed(kernel: &Kernel) -> SecondaryMap<Block, Vec<Passed>> {
             };
             let all = &mut passed[call.block];
             all.resize(all.len().max(call.args.len()), Passed::new());
-            for (place, &arg) in call.args.iter().enumerate() {
-                all[place].push((arg, condition));
+            for (position, &arg) in call.args.iter().enumerate() {
+                all[position].push((arg, condition));
             }
         }
     }

@@ -48,8 +48,8 @@ pub(super) fn towards_zero(call: &mut Call<'_>) -> Outcome {
 /// Rounds a float to a half towards zero.
 pub(in super::super) fn half_towards_zero(builder: &mut Builder, float: Value) -> Value {
     let nearest = builder.pure(Op::RoundHalf, &[float]);
-    let [distance, most] = [nearest, float].map(|value| builder.pure(Op::FAbs, &[value]));
-    let is_beyond = builder.pure(Op::FOrdLt, &[most, distance]);
+    let [rounded, exact] = [nearest, float].map(|value| builder.pure(Op::FAbs, &[value]));
+    let is_beyond = builder.pure(Op::FOrdLt, &[exact, rounded]);
     let bits = builder.pure(Op::HalfBits, &[nearest]);
     let one = builder.constant(1u32);
     let before = builder.pure(Op::ISub, &[bits, one]);
@@ -99,15 +99,15 @@ fn narrowed(builder: &mut Builder, word: Value, to: Scalar, sign: bool) -> Num {
     if to.bits() == 32 {
         return Num::new(to, word);
     }
-    let most = (1u32 << (to.bits() - u32::from(sign))) - 1;
-    let high = builder.constant(most);
-    let held = if sign {
-        let low = builder.constant(!most);
+    let max = (1u32 << (to.bits() - u32::from(sign))) - 1;
+    let high = builder.constant(max);
+    let clamped = if sign {
+        let low = builder.constant(!max);
         builder.pure(Op::SClamp, &[word, low, high])
     } else {
         builder.pure(Op::UMin, &[word, high])
     };
-    let low = cut(builder, held, to);
+    let low = cut(builder, clamped, to);
     Num::new(to, low)
 }
 
@@ -136,9 +136,9 @@ fn finish_long(builder: &mut Builder, pair: [Value; 2], too_large: Value, negati
     let Some(negative) = negative else { return Num::wide(Scalar::I64, pair) };
     let zero = longs.word(0);
     let beyond = longs.op(Op::SLt, [pair[1], zero]);
-    let (most, least) = (longs.word(u32::MAX >> 1), longs.word(1 << 31));
-    let held = longs.pick(negative, [zero, least], [all, most]);
-    let pair = longs.pick(beyond, held, pair);
+    let (max, min) = (longs.word(u32::MAX >> 1), longs.word(1 << 31));
+    let clamped = longs.pick(negative, [zero, min], [all, max]);
+    let pair = longs.pick(beyond, clamped, pair);
     let negated = longs.neg(pair);
     Num::wide(Scalar::I64, longs.pick(negative, negated, pair))
 }
@@ -157,10 +157,10 @@ fn double_to_integer(builder: &mut Builder, a: Num, to: Scalar, sign: bool) -> N
         };
         let (low, high, magic) = (doubles.constant(low), doubles.constant(high), doubles.constant(magic));
         let below = doubles.compare(Op::DLt, pair, low);
-        let held = doubles.pick(below, low, pair);
-        let above = doubles.compare(Op::DLt, high, held);
-        let held = doubles.pick(above, high, held);
-        let whole = doubles.trunc(held);
+        let clamped = doubles.pick(below, low, pair);
+        let above = doubles.compare(Op::DLt, high, clamped);
+        let clamped = doubles.pick(above, high, clamped);
+        let whole = doubles.trunc(clamped);
         let [word, _] = doubles.add(whole, magic);
         return narrowed(builder, word, to, sign);
     }

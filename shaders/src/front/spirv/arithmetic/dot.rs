@@ -46,8 +46,8 @@ fn accumulated(call: &mut Call<'_>, signs: Signs) -> Outcome {
 /// Unsigned saturation: the greatest number if the sum has wrapped.
 fn capped(call: &mut Call<'_>, before: Num, sum: Num) -> Num {
     let wrapped = call.pure(Op::ULt, [sum, before]);
-    let most = integer(call, sum.ty, u64::MAX);
-    call.select(wrapped, most, sum)
+    let max = integer(call, sum.ty, u64::MAX);
+    call.select(wrapped, max, sum)
 }
 
 /// Signed saturation: the nearer end of the range if the sum has wrapped.
@@ -57,8 +57,8 @@ fn saturated(call: &mut Call<'_>, before: Num, more: Num, sum: Num) -> Num {
     let less = call.pure(Op::SLt, [sum, before]);
     let left = call.pure(Op::LXor, [down, less]);
     let bits = sum.ty.bits();
-    let (least, most) = (integer(call, sum.ty, 1 << (bits - 1)), integer(call, sum.ty, (1 << (bits - 1)) - 1));
-    let end = call.select(down, least, most);
+    let (min, max) = (integer(call, sum.ty, 1 << (bits - 1)), integer(call, sum.ty, (1 << (bits - 1)) - 1));
+    let end = call.select(down, min, max);
     call.select(left, end, sum)
 }
 

@@ -151,7 +151,7 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
         any::<u64>().prop_map(|bits| bits >> (bits % 64)),
-        (0u32..64, -2i64..3).prop_map(|(place, off)| (1u64 << place).wrapping_add_signed(off)),
+        (0u32..64, -2i64..3).prop_map(|(position, off)| (1u64 << position).wrapping_add_signed(off)),
         (-3i64..4).prop_map(i64::cast_unsigned),
     ]
 }

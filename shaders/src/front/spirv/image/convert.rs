@@ -141,10 +141,10 @@ fn encode_channel(b: &mut Builder, numeric: Numeric, part: ChannelBits, value: V
         Numeric::Sfloat => b.pure(Op::HalfBits, &[value]),
         // Vulkan leaves integers out of range undefined; WGSL clamps them (its chapter on texel formats).
         Numeric::Sint => {
-            let most = (1u32 << (part.bits - 1)) - 1;
-            let [least, most] = [!most, most].map(|number| b.constant(number));
-            let clamped = b.pure(Op::SMin, &[value, most]);
-            let clamped = b.pure(Op::SMax, &[clamped, least]);
+            let max = (1u32 << (part.bits - 1)) - 1;
+            let [min, max] = [!max, max].map(|number| b.constant(number));
+            let clamped = b.pure(Op::SMin, &[value, max]);
+            let clamped = b.pure(Op::SMax, &[clamped, min]);
             b.pure(Op::And, &[clamped, mask])
         }
         Numeric::Uint => b.pure(Op::UMin, &[value, mask]),

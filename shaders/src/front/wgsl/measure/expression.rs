@@ -36,9 +36,9 @@ impl<'a> Measure<'a> {
         term
     }
 
-    fn binary(&mut self, least: u32) -> Term {
+    fn binary(&mut self, min: u32) -> Term {
         let mut left = self.operand();
-        while let Some((sign, level)) = self.operator().filter(|(_, level)| *level >= least) {
+        while let Some((sign, level)) = self.operator().filter(|(_, level)| *level >= min) {
             self.at += sign.len();
             let right = self.binary(level + 1);
             let number = left.number.zip(right.number).and_then(|(a, b)| calculated(sign, a, b));

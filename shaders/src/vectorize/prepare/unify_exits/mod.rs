@@ -44,8 +44,8 @@ pub(super) fn unify(kernel: &mut Kernel, uniformity: &Uniformity) -> Option<Enti
             targets(kernel, found).into_iter().filter(|&block| divergent(block)).count()
         };
         let open = loops.all.iter().filter(|found| !done.contains(found.header));
-        let most = open.map(|found| (exits(found), found)).max_by_key(|&(count, _)| count);
-        let Some((_, found)) = most.filter(|&(count, _)| count > MAX_TARGETS) else { break };
+        let max = open.map(|found| (exits(found), found)).max_by_key(|&(count, _)| count);
+        let Some((_, found)) = max.filter(|&(count, _)| count > MAX_TARGETS) else { break };
         if kernel.work.is_spent() {
             break;
         }

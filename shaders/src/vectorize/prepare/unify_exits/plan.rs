@@ -14,7 +14,7 @@ pub(super) const MAX_SLOTS: usize = 8;
 
 /// Location of a live-out value after the exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Home {
+pub(super) enum Location {
     /// Parameter of the new block, by index.
     Slot(usize),
     /// Word of private memory, by index: stored after the definition in the loop, loaded at the uses.
@@ -53,10 +53,10 @@ pub(super) struct ExitPlan {
     /// Values that several exits pass: the slot, and the exiting blocks in which the value is defined.
     pub(super) common: Vec<(Value, usize, EntitySet<Block>)>,
     /// The location of each live-out value that is replaced.
-    pub(super) homes: HashMap<Value, Home>,
+    pub(super) locations: HashMap<Value, Location>,
     /// Number of values in memory.
     pub(super) words: usize,
-    /// Uses of values in `homes`.
+    /// Uses of values in `locations`.
     pub(super) uses: Vec<Use>,
     /// The block of the loop that defines a value.
     defined: SecondaryMap<Value, Option<Block>>,
@@ -78,7 +78,7 @@ impl ExitPlan {
             slots: Vec::new(),
             shared: HashMap::default(),
             common: Vec::new(),
-            homes: HashMap::default(),
+            locations: HashMap::default(),
             words: 0,
             uses: Vec::new(),
             defined: SecondaryMap::new(),
@@ -156,11 +156,11 @@ impl ExitPlan {
                 if dominators.dominates(block, top) {
                     return;
                 }
-                let (home, joined) = roots.entry(value).or_insert_with(|| {
+                let (common, joined) = roots.entry(value).or_insert_with(|| {
                     order.push(value);
                     (root, false)
                 });
-                *home = home.filter(|&home| Some(home) == root);
+                *common = common.filter(|&block| Some(block) == root);
                 *joined |= root.is_none();
             });
         }
@@ -177,9 +177,10 @@ impl ExitPlan {
                 // At a join, some paths may not have passed through the new block.
                 (None, joined) => {
                     (self.common.len() < MAX_SLOTS && !(joined && kept) && ty != Type::Buffer).then(|| {
-                        let home = self.defined[value];
+                        let defining = self.defined[value];
                         let mut known = EntitySet::new();
-                        let is_known = |&block: &Block| home.is_some_and(|home| dominators.dominates(home, block));
+                        let is_known =
+                            |&block: &Block| defining.is_some_and(|defining| dominators.dominates(defining, block));
                         known.extend(sources.iter().copied().filter(is_known));
                         self.slots.push(ty);
                         self.common.push((value, self.slots.len() - 1, known));
@@ -187,15 +188,15 @@ impl ExitPlan {
                     })
                 }
             };
-            let home = match slot {
-                Some(slot) => Home::Slot(slot),
+            let location = match slot {
+                Some(slot) => Location::Slot(slot),
                 None if ty == Type::Buffer => return None,
                 None => {
                     self.words += 1;
-                    Home::Memory(self.words - 1)
+                    Location::Memory(self.words - 1)
                 }
             };
-            self.homes.insert(value, home);
+            self.locations.insert(value, location);
         }
         Some(())
     }

@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::plan::{ExitPlan, Home, Use};
+use super::plan::{ExitPlan, Location, Use};
 use crate::ir::{
     Access, Block, BlockCall, BlockData, Inst, InstData, Kernel, Op, Place, Type, Value, ValueDef, Variable,
     VariableData, VariableSpace, Width,
@@ -93,10 +93,10 @@ impl ExitPlan {
                     let mut values: SmallVec<[Value; 4]> = SmallVec::new();
                     kernel.insts[inst].for_each_use(|value| values.push(value));
                     for value in values {
-                        let to = match self.homes.get(&value) {
+                        let to = match self.locations.get(&value) {
                             None => continue,
-                            Some(&Home::Slot(slot)) => kernel.blocks[block].params[1 + slot],
-                            Some(&Home::Memory(word)) => *loaded
+                            Some(&Location::Slot(slot)) => kernel.blocks[block].params[1 + slot],
+                            Some(&Location::Memory(word)) => *loaded
                                 .entry(value)
                                 .or_insert_with(|| memory.load(kernel, &mut insts, word, kernel.ty(value))),
                         };
@@ -117,8 +117,8 @@ impl ExitPlan {
     fn store(&self, kernel: &mut Kernel, memory: &LiveOutMemory) {
         for &block in &self.blocks {
             let mut insts = Vec::new();
-            let word = |value: Value| match self.homes.get(&value) {
-                Some(&Home::Memory(word)) => Some((value, word)),
+            let word = |value: Value| match self.locations.get(&value) {
+                Some(&Location::Memory(word)) => Some((value, word)),
                 _ => None,
             };
             let params: Vec<_> = kernel.blocks[block].params.iter().filter_map(|&param| word(param)).collect();

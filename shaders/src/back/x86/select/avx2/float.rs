@@ -82,8 +82,8 @@ impl Select<'_, Avx2> {
     fn inverse_sqrt(&mut self, arg: Value) -> Result<RegisterPair> {
         const LESS: u8 = 0x11;
         let arg = self.pair(arg)?;
-        let [least, up, root] = [f32::MIN_POSITIVE, 16_777_216.0, 4096.0].map(|x: f32| self.word(x.to_bits()));
-        let small = self.op(FLOATS, &[arg], least, Some(LESS));
+        let [min, up, root] = [f32::MIN_POSITIVE, 16_777_216.0, 4096.0].map(|x: f32| self.word(x.to_bits()));
+        let small = self.op(FLOATS, &[arg], min, Some(LESS));
         let scaled = self.op2(MUL, arg, up);
         let arg = self.blend(small, scaled.into(), arg);
         let estimate = self.op1(Code::VEX_Vrsqrtps_ymm_ymmm256, arg);

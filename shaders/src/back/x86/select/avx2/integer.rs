@@ -132,10 +132,10 @@ impl Select<'_, Avx2> {
         let cleared = self.op2(Code::VEX_Vpandn_ymm_ymm_ymmm256, below, arg);
         let float = self.op1(Code::VEX_Vcvtdq2ps_ymm_ymmm256, cleared);
         let exponent = self.shifted(SHIFT_RIGHT, float, 23);
-        let [bias, least, most] = [127, u32::MAX, 31].map(|bits| self.word(bits));
+        let [bias, min, max] = [127, u32::MAX, 31].map(|bits| self.word(bits));
         let number = self.op2(SUB, exponent, bias);
-        let number = self.op2(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, number, least);
-        Ok(self.op2(Code::VEX_Vpminsd_ymm_ymm_ymmm256, number, most))
+        let number = self.op2(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, number, min);
+        Ok(self.op2(Code::VEX_Vpminsd_ymm_ymm_ymmm256, number, max))
     }
 }
 

@@ -78,8 +78,8 @@ impl ComponentLayout {
     /// The byte shuffle that moves component `number` from its lanes to its position in a window.
     fn store_order(self, number: u32, window: u32) -> [u32; 16] {
         let mut bytes = [ZERO_BYTE; WINDOW as usize];
-        for (place, lane) in self.lanes(window).enumerate() {
-            let at = place * self.stride as usize + (number * self.part) as usize;
+        for (position, lane) in self.lanes(window).enumerate() {
+            let at = position * self.stride as usize + (number * self.part) as usize;
             (0..self.part).for_each(|byte| bytes[at + byte as usize] = (4 * lane + byte) as u8);
         }
         std::array::from_fn(|word| {
@@ -299,8 +299,8 @@ impl Expand for StoreComponents {
                         self.dense(regs, asm, &mut origins, from, GROUP * group + lanes.start);
                         continue;
                     }
-                    for (place, lane) in (0..).zip(lanes) {
-                        self.apart(regs, asm, &mut origins, from, GROUP * group + lane, place);
+                    for (position, lane) in (0..).zip(lanes) {
+                        self.apart(regs, asm, &mut origins, from, GROUP * group + lane, position);
                     }
                 }
             }

@@ -2,11 +2,8 @@
 
 use super::super::super::scalar::Scalar;
 use super::super::num::Num;
-use super::result_type;
+use super::{WordPair, result_type};
 use crate::ir::{Builder, Op, Value};
-
-/// The low word, then the high one.
-type WordPair = [Value; 2];
 
 pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
     let mut doubles = Doubles { builder };
@@ -177,8 +174,8 @@ impl Doubles<'_> {
             }
             (Op::FMin | Op::FMax, 2) => self.extreme(op, pair(0), pair(1)),
             (Op::FClamp, 3) => {
-                let least = self.extreme(Op::FMax, pair(0), pair(1));
-                self.extreme(Op::FMin, least, pair(2))
+                let min = self.extreme(Op::FMax, pair(0), pair(1));
+                self.extreme(Op::FMin, min, pair(2))
             }
             (Op::Sqrt, 1) => self.unary([Op::DSqrtLow, Op::DSqrtHigh], pair(0)),
             (Op::InverseSqrt, 1) => {
@@ -250,8 +247,8 @@ impl Doubles<'_> {
     /// Scales denormals by 2⁵⁴, so that the exponent field is valid; also whether it did.
     fn with_exponent(&mut self, a: WordPair) -> (WordPair, Value) {
         let [_, high] = self.magnitude(a);
-        let least = self.word(0x0010_0000);
-        let small = self.op(Op::ULt, [high, least]);
+        let min = self.word(0x0010_0000);
+        let small = self.op(Op::ULt, [high, min]);
         let factor = self.constant(f64::from_bits(0x4350_0000_0000_0000));
         let scaled = self.mul(a, factor);
         (self.pick(small, scaled, a), small)
@@ -302,18 +299,18 @@ impl Doubles<'_> {
     fn scaled(&mut self, a: WordPair, exponent: Value) -> WordPair {
         let mut number = a;
         let mut left = exponent;
-        let most = self.word(1023);
-        let least = self.word((-1022i32).cast_unsigned());
+        let max = self.word(1023);
+        let min = self.word((-1022i32).cast_unsigned());
         let step = self.word((-969i32).cast_unsigned());
         for _ in 0..2 {
-            let far = self.op(Op::SLt, [left, least]);
-            let near = self.op(Op::SMin, [left, most]);
+            let far = self.op(Op::SLt, [left, min]);
+            let near = self.op(Op::SMin, [left, max]);
             let now = self.builder.select(far, step, near);
             number = self.times_power(number, now);
             left = self.op(Op::ISub, [left, now]);
         }
-        let last = self.op(Op::SMin, [left, most]);
-        let last = self.op(Op::SMax, [last, least]);
+        let last = self.op(Op::SMin, [left, max]);
+        let last = self.op(Op::SMax, [last, min]);
         self.times_power(number, last)
     }
 

@@ -2,11 +2,8 @@
 
 use super::super::super::scalar::Scalar;
 use super::super::num::Num;
-use super::result_type;
+use super::{WordPair, result_type};
 use crate::ir::{Builder, Op, Value};
-
-/// The low word, then the high one.
-type WordPair = [Value; 2];
 
 pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
     let mut longs = Longs { builder };
@@ -95,12 +92,12 @@ impl Longs<'_> {
             (Op::UMin | Op::UMax, 2) => self.extreme(Op::ULt, op == Op::UMin, pair(0), pair(1)),
             (Op::SMin | Op::SMax, 2) => self.extreme(Op::SLt, op == Op::SMin, pair(0), pair(1)),
             (Op::UClamp, 3) => {
-                let least = self.extreme(Op::ULt, false, pair(0), pair(1));
-                self.extreme(Op::ULt, true, least, pair(2))
+                let min = self.extreme(Op::ULt, false, pair(0), pair(1));
+                self.extreme(Op::ULt, true, min, pair(2))
             }
             (Op::SClamp, 3) => {
-                let least = self.extreme(Op::SLt, false, pair(0), pair(1));
-                self.extreme(Op::SLt, true, least, pair(2))
+                let min = self.extreme(Op::SLt, false, pair(0), pair(1));
+                self.extreme(Op::SLt, true, min, pair(2))
             }
             (Op::SAbs, 1) => self.magnitude(pair(0)),
             (Op::SSign, 1) => self.sign(pair(0)),
@@ -285,9 +282,9 @@ impl Longs<'_> {
         self.pick(moves, moved, remainder)
     }
 
-    fn extreme(&mut self, less: Op, least: bool, a: WordPair, b: WordPair) -> WordPair {
+    fn extreme(&mut self, less: Op, is_min: bool, a: WordPair, b: WordPair) -> WordPair {
         let first = self.less(less, a, b);
-        if least { self.pick(first, a, b) } else { self.pick(first, b, a) }
+        if is_min { self.pick(first, a, b) } else { self.pick(first, b, a) }
     }
 
     fn sign(&mut self, a: WordPair) -> WordPair {

@@ -12,6 +12,9 @@ use crate::ir::{Builder, Op, Type, Value};
 pub(super) use double::Doubles;
 pub(super) use long::Longs;
 
+/// The words of a 64-bit number, the low one first.
+type WordPair = [Value; 2];
+
 /// Applies an operation at the width of its first operand that is not a bool.
 ///
 /// # Errors
@@ -129,9 +132,9 @@ pub(super) fn exponent(builder: &mut Builder, a: Num) -> Num {
     let low = signed(builder, a);
     let value = match a.ty {
         Scalar::I64 => {
-            let (last, most) = (builder.constant(31_u32), builder.constant(i32::MAX.cast_unsigned()));
+            let (last, max) = (builder.constant(31_u32), builder.constant(i32::MAX.cast_unsigned()));
             let above = builder.pure(Op::AShr, &[a.high, last]);
-            let extreme = builder.pure(Op::Xor, &[above, most]);
+            let extreme = builder.pure(Op::Xor, &[above, max]);
             let sign = builder.pure(Op::AShr, &[low, last]);
             let fits = builder.pure(Op::IEq, &[a.high, sign]);
             builder.select(fits, low, extreme)

@@ -9,19 +9,19 @@ use crate::check;
 use crate::check::inline::state;
 use crate::ir::{Kernel, Op, Site, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, BlockCall, CheckRoutine, Field, InstData, Routine, Type, Value};
+use crate::simd::{Address, BlockCall, CheckRoutine, Field, InstData, LANES, Routine, Type, Value};
 use crate::vectorize::plans::Plans;
 
 /// A control barrier with a check.
 #[derive(Clone, Debug)]
-pub(in crate::vectorize) struct Meeting {
+pub(in crate::vectorize) struct BarrierCheck {
     site: Site,
-    settled: Option<InlineMeeting>,
+    settled: Option<InlineBarrier>,
 }
 
 /// What machine code does of a barrier.
 #[derive(Clone, Debug)]
-struct InlineMeeting {
+struct InlineBarrier {
     /// The slice with the state.
     state: u32,
     /// The difference of two epochs that follow each other.
@@ -30,12 +30,12 @@ struct InlineMeeting {
     words: SmallVec<[u32; 4]>,
 }
 
-impl Meeting {
+impl BarrierCheck {
     pub(in crate::vectorize) fn new(kernel: &Kernel, plans: &Plans, site: Site) -> Self {
         let words = if plans.inline.is_empty() { None } else { check::words_of_barrier(&kernel.sites[site].action) };
-        let settled = words.map(|words| InlineMeeting {
+        let settled = words.map(|words| InlineBarrier {
             state: plans.layout.descriptor_count + plans.inline.slices() - 1,
-            unit: 4 * kernel.invocations().next_power_of_two(),
+            unit: check::CellLayout::new(kernel.invocations(), LANES).unit(),
             words,
         });
         Self { site, settled }
@@ -50,7 +50,7 @@ impl Meeting {
         };
         match &self.settled {
             None => builder.jump(call),
-            Some(InlineMeeting { state, unit, words }) => {
+            Some(InlineBarrier { state, unit, words }) => {
                 let buffer = builder.s32(*state);
                 let base = builder.emit_one(InstData::BufferBase { buffer });
                 let word = |word: u32| Address { base, index: None, scale: 1, disp: 4 * word.cast_signed() };
@@ -69,9 +69,8 @@ impl Meeting {
         }
         enter(builder, call);
         let routine = Routine::Check(CheckRoutine::Barrier(self.site));
-        builder.kernel.call_bytes = builder.kernel.call_bytes.max(routine.bytes());
         let area = builder.emit_one(InstData::Context { field: Field::Calls });
-        builder.emit(InstData::Call { routine, area, mask: lanes });
+        builder.call(routine, area, lanes);
         builder.jump(end);
         enter(builder, end);
     }
@@ -86,12 +85,12 @@ impl SubgroupLoops {
         lanes: Option<Value>,
         to: BlockCall,
     ) -> BlockCall {
-        let (Some(meeting), Some(lanes)) = (&self.regions[region].meeting, lanes) else { return to };
+        let (Some(check), Some(lanes)) = (&self.regions[region].check, lanes) else { return to };
         let here = builder.current();
         let block = builder.create_block();
         builder.switch_to(block);
         builder.kernel.blocks[block].exec = Some(lanes);
-        meeting.emit(builder, lanes);
+        check.emit(builder, lanes);
         builder.emit(InstData::Jump { to });
         builder.return_to(here);
         BlockCall::new(block)
