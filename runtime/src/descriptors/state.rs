@@ -19,6 +19,7 @@ use crate::mappings::UseOrigin;
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::Share;
 use crate::slot_state::SlotState;
+use crate::view::Part;
 
 /// The largest number of programs whose state a context keeps.
 const MAX_PROGRAMS: usize = 256;
@@ -293,6 +294,9 @@ pub(crate) fn checked<'a>(
         return Err(bound.no_object(slot));
     }
     info.check(slot, bound)?;
+    if let (Some(element), Part::Bytes(range)) = (bound.element, &bound.part) {
+        program.check_element(slot, element, range, || bound.described())?;
+    }
     Ok(bound)
 }
 

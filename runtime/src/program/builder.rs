@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use spelter_driver::{Device, PipelineLayout, PushRange, Specialization, SpecializedShader};
 
+use super::compared::Compared;
 use super::{BindingInfo, Constant, Program, ProgramInner, SetLayout, Source, SpecializationConstant};
 use crate::error::Error;
 use crate::share::Share;
@@ -290,6 +291,7 @@ fn create(
         sets,
         pipeline,
         blocks: OnceLock::new(),
+        compared: Compared::default(),
     };
     Ok(Program { inner: Arc::new(inner) })
 }

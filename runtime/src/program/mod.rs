@@ -2,6 +2,7 @@
 
 mod binding;
 mod builder;
+mod compared;
 mod constant;
 
 use std::fmt;
@@ -19,6 +20,7 @@ pub use spelter_shaders::ir::BindingKind;
 use crate::error::Error;
 use crate::layout::{Block, BlockPlace};
 use crate::share::Share;
+use compared::Compared;
 
 /// The source of a shader.
 ///
@@ -85,6 +87,8 @@ struct ProgramInner {
     pipeline: ComputePipeline,
     /// Read at the first request.
     blocks: OnceLock<Blocks>,
+    /// Rust types that were compared with the blocks.
+    compared: Compared,
 }
 
 /// The layout of one descriptor set, with its bindings in order.
