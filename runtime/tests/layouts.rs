@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use spelter::bytemuck::NoUninit;
-use spelter::{Buffer, Context, Program};
+use spelter::{Buffer, Context, DataLayout, Program};
 
 const SCENE: &str = "
     struct Light { color: vec3f, kind: u32 }
@@ -355,4 +355,34 @@ fn parts_of_push_constants_have_types() {
     assert_eq!(error.to_string(), format!("push constants: the shader has `b` (f32) at byte 4, `u32` has u32 {RULE}"));
     let error = dispatch().push_typed(&1u32).groups([1, 1, 1]).unwrap_err().to_string();
     assert!(error.contains("the shader has `b` (f32) at byte 4, `u32` has no number there"), "{error}");
+}
+
+/// Names of variables, types and members, offsets and strides, by binding.
+#[test]
+fn bindings_have_names_and_layouts() {
+    let context = Context::new().unwrap();
+    let program = program(&context);
+    let infos = program.bindings();
+    let shown: Vec<_> = infos.iter().map(|info| (&*info.name, info.layout.as_ref().map(ToString::to_string))).collect();
+    let of = |layout: &str| Some(layout.to_owned());
+    assert_eq!(shown, [("scene", of("Scene")), ("step", of("Step")), ("image", None)]);
+    let Some(DataLayout::Struct { members, .. }) = &infos[0].layout else { panic!("{infos:?}") };
+    let members: Vec<_> = members.iter().map(|member| (&*member.name, member.offset)).collect();
+    assert_eq!(members, [("count", 0), ("at", 16), ("turn", 32), ("lights", 80)]);
+    let layout = infos[0].layout.as_ref().unwrap();
+    let Some((80, DataLayout::Array { element, stride: 16, count: None })) = layout.tail() else {
+        panic!("{layout:?}")
+    };
+    assert_eq!(element.to_string(), "Light");
+    assert_eq!(layout, program.block(0, 0).unwrap().layout());
+    // An entry point has the variables that it uses, of several at a binding its own.
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+        @group(0) @binding(0) var<storage, read_write> b: vec4f;
+        @compute @workgroup_size(1) fn first() { a[0] = 1u; }
+        @compute @workgroup_size(1) fn second() { b.x = 1.0; }";
+    for (entry, name, layout) in [("first", "a", "array<u32>"), ("second", "b", "vec4<f32>")] {
+        let program = context.program(text).entry(entry).build().unwrap();
+        let info = &program.bindings()[0];
+        assert_eq!((&*info.name, info.layout.as_ref().unwrap().to_string()), (name, layout.to_owned()));
+    }
 }

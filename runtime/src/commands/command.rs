@@ -17,7 +17,7 @@ use crate::dispatch::INDIRECT_BYTES;
 use crate::error::{Error, rule};
 use crate::ids::{CommandKind, Slot};
 use crate::object::ResourceObject;
-use crate::program::{BindingInfo, Program};
+use crate::program::{Declared, Program};
 use crate::resource::Resource;
 use crate::slot_state::SlotState;
 use crate::transfer::{Direction, check_inside, copy_region, extent, level_bytes, packed};
@@ -208,7 +208,7 @@ impl Open {
             if binds.is_empty() {
                 continue;
             }
-            let over = |((info, slot), (bind, number)): ((&BindingInfo, Slot), &(Bind, Option<usize>))| {
+            let over = |((info, slot), (bind, number)): ((&Declared, Slot), &(Bind, Option<usize>))| {
                 let state = SlotState::with_object(slot, bind, number.map(|number| &on.objects[number]))?;
                 checked(program, slot, *info, Some(&state))?;
                 Ok(state)
