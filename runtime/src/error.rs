@@ -143,7 +143,8 @@ pub(crate) mod rule {
     /// The box of a copy between a buffer and an image.
     pub(crate) const BOX: &str = "a copied box has texels, and lies within its level";
     /// The rows of a copy in a buffer.
-    pub(crate) const ROW_BYTES: &str = "rows of texels in a buffer begin at whole texels, and do not overlap (as VUID-VkBufferImageCopy-bufferRowLength-09101)";
+    pub(crate) const ROW_BYTES: &str = "rows of texels in a buffer begin at whole texels, and do not overlap \
+         (as VUID-VkBufferImageCopy-bufferRowLength-09101)";
     /// The slices of a copy in a buffer.
     pub(crate) const SLICE_ROWS: &str =
         "slices of texels in a buffer do not overlap (as VUID-VkBufferImageCopy-bufferImageHeight-09102)";

@@ -213,6 +213,19 @@ fn typed_buffers_and_push_constants_are_checked_by_dispatches() {
     let error = dispatch(&aligned, &packed).push_typed(&ALIGNED).groups([1, 1, 1]).unwrap_err().to_string();
     let strides = "elements of the shader's array are 16 bytes apart, `[f32; 3]` has 12 bytes";
     assert_eq!(error, format!("binding 0.1: a buffer of 48 bytes: {strides} {RULE}"));
+    let list = context.program_wgsl(
+        "struct Step { size: u32, move_by: vec3f }
+         @group(0) @binding(0) var<storage, read_write> steps: array<Step>;
+         @compute @workgroup_size(1) fn main() { steps[1].size += 1u; }",
+    );
+    let error = context.dispatch(&list.unwrap()).bind(0, 0, &close).groups([1, 1, 1]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!(
+            "binding 0.0: buffer `step` of 32 bytes: the shader has `move_by` (vec3<f32>) at byte 16, `Step` has \
+             `move_by` at byte 4; elements of the shader's array are 32 bytes apart, `Step` has 16 bytes {RULE}"
+        )
+    );
     // All of them at once.
     let error = dispatch(&close, &packed).push_typed(&STEP).groups([1, 1, 1]).unwrap_err().to_string();
     assert!(error.starts_with("several errors:") && error.matches(RULE).count() == 3, "{error}");

@@ -35,8 +35,9 @@ use crate::error::{Error, rule};
 /// # }
 /// ```
 ///
-/// The crate `encase` writes values as WGSL lays them out, whatever Rust's layout is, and needs no check: its buffers
-/// are bytes.
+/// [`Context::typed_buffer`](crate::Context::typed_buffer) and [`Dispatch::push_typed`](crate::Dispatch::push_typed)
+/// check by themselves. The crate `encase` writes values as WGSL lays them out, whatever Rust's layout is, and needs no
+/// check: its buffers are bytes.
 ///
 /// ```ignore
 /// #[derive(encase::ShaderType)]

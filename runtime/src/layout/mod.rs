@@ -108,7 +108,10 @@ macro_rules! layout {
     }};
     (@field $name:ident $field:ident $as:ty) => {{
         fn of_field<S, T, A: $crate::Layout>(_: fn(&S) -> &T) -> $crate::DataLayout {
-            const { ::std::assert!(::std::mem::size_of::<T>() == ::std::mem::size_of::<A>(), "another size than the field") };
+            const {
+                let same = ::std::mem::size_of::<T>() == ::std::mem::size_of::<A>();
+                ::std::assert!(same, "the type after `as` has another size than the field");
+            }
             <A as $crate::Layout>::layout()
         }
         of_field::<_, _, $as>(|of: &$name| &of.$field)

@@ -21,10 +21,13 @@ enum Place {
     Push(Option<u64>),
 }
 
-/// By place and type, the problem; none if they agree. Locked last: no other lock is taken while it is held.
+/// By place and type, the problem; none if they agree.
+type Problems = HashMap<(Place, TypeId), Option<Arc<str>>, FixedState>;
+
+/// What was compared so far. Locked last: no other lock is taken while it is held.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
-    found: Mutex<HashMap<(Place, TypeId), Option<Arc<str>>, FixedState>>,
+    found: Mutex<Problems>,
 }
 
 impl Program {

@@ -9,7 +9,8 @@ use crate::ids::{Access, Slot, SlotKind};
 use crate::slot_state::SlotState;
 use crate::view::Part;
 
-/// A binding of a program or of a set, as dispatches check it. [`BindingInfo`](crate::BindingInfo) documents the fields.
+/// A binding of a program or of a set, as dispatches check it. [`BindingInfo`](crate::BindingInfo) documents the
+/// fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Declared {
     pub(crate) group: u32,

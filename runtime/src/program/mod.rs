@@ -163,8 +163,8 @@ impl Program {
         self.inner.push_bytes
     }
 
-    /// The bindings that the entry point uses, by group and binding. The shader is read again for the first request, for
-    /// names and layouts; if there is no memory for that, they are missing.
+    /// The bindings that the entry point uses, by group and binding. The shader is read again for the first request,
+    /// for names and layouts; if there is no memory for that, they are missing.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
