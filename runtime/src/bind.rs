@@ -10,6 +10,7 @@ use spelter_shaders::ir::BindingKind;
 use crate::buffer::BufferSlice;
 use crate::ids::SlotKind;
 use crate::image::ImagePart;
+use crate::layout::ElementType;
 use crate::resource::Resource;
 use crate::view::Part;
 
@@ -37,6 +38,8 @@ pub struct Bind {
     /// Whether the bytes extend to the end of the buffer, whatever its size.
     pub(crate) to_end: bool,
     pub(crate) sampler: Option<Sampler>,
+    /// What a buffer holds, if its handle says it.
+    pub(crate) element: Option<ElementType>,
 }
 
 impl Bind {
@@ -159,6 +162,7 @@ impl Bind {
             part: Part::Nothing,
             to_end: false,
             sampler: Some(sampler.clone()),
+            element: None,
         }
     }
 
@@ -184,7 +188,8 @@ impl Bind {
     /// # }
     /// ```
     pub fn null(kind: BindingKind) -> Self {
-        Self { kind: SlotKind::of(kind), resource: None, part: Part::Nothing, to_end: false, sampler: None }
+        let (kind, part) = (SlotKind::of(kind), Part::Nothing);
+        Self { kind, resource: None, part, to_end: false, sampler: None, element: None }
     }
 
     /// The same with a sampler, for a combined image sampler (`sampler2D` in GLSL).
@@ -212,12 +217,14 @@ impl Bind {
 
     fn buffer(kind: SlotKind, slice: BufferSlice<'_>, part: impl Fn(Range<u64>) -> Part) -> Self {
         let resource = Some(Arc::clone(slice.buffer.resource()));
-        Self { kind, resource, part: part(slice.range()), to_end: slice.to_end, sampler: None }
+        let element = slice.buffer.element();
+        Self { kind, resource, part: part(slice.range()), to_end: slice.to_end, sampler: None, element }
     }
 
     fn image(kind: SlotKind, image: &ImagePart<'_>) -> Self {
         let resource = Some(Arc::clone(image.image.resource()));
-        Self { kind, resource, part: Part::Image(image.part.clone()), to_end: false, sampler: None }
+        let part = Part::Image(image.part.clone());
+        Self { kind, resource, part, to_end: false, sampler: None, element: None }
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::layout::{ElementType, Layout};
 use crate::memory::Template;
 use crate::object::Contents;
 use crate::resource::Resource;
@@ -29,12 +30,14 @@ use crate::share::Share;
 #[derive(Clone)]
 pub struct Buffer {
     resource: Arc<Resource>,
+    /// What dispatches check its contents against, if this handle says what they are.
+    element: Option<ElementType>,
 }
 
 impl Buffer {
     /// A handle of a resource that is a buffer.
     pub(crate) fn of(resource: &Arc<Resource>) -> Self {
-        Self { resource: Arc::clone(resource) }
+        Self { resource: Arc::clone(resource), element: None }
     }
 
     pub(crate) fn new(
@@ -44,7 +47,7 @@ impl Buffer {
         contents: Contents,
     ) -> Result<Self, Error> {
         let resource = Resource::new(share, Template::Buffer(size), label, contents)?;
-        Ok(Self { resource: Arc::new(resource) })
+        Ok(Self { resource: Arc::new(resource), element: None })
     }
 
     /// Size in bytes.
@@ -109,6 +112,69 @@ impl Buffer {
         self.resource.state().generation()
     }
 
+    /// The same buffer as one that holds values of type `T`. Each dispatch with this handle, however it is bound (also
+    /// in slots, sets and command buffers), is an error if the program declares other data at that binding: the type is
+    /// compared as by [`Block::check`](crate::Block::check), once for each program. Bytes stay as they are, and other
+    /// handles are not affected.
+    ///
+    /// The shader's block may be one `T`, or an array of `T`, with a size or without, also as the only member of a
+    /// structure. Of a block that ends with an array after other members, `T` is what comes before the array. A range
+    /// that is bound begins with a whole `T`. Where both sides are numbers of one type without holes between them, as
+    /// `f32` and `array<vec4f>`, nothing but that type is compared.
+    ///
+    /// ```
+    /// use spelter::bytemuck::NoUninit;
+    ///
+    /// spelter::layout! {
+    ///     #[derive(Clone, Copy, NoUninit)]
+    ///     #[bytemuck(crate = "spelter::bytemuck")]
+    ///     #[repr(C)]
+    ///     struct Ball {
+    ///         radius: f32,
+    ///         at: [f32; 3],
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "struct Ball { radius: f32, at: vec3f }
+    ///      @group(0) @binding(0) var<storage, read_write> balls: array<Ball>;
+    ///      @compute @workgroup_size(1) fn main() { balls[0].radius *= balls[1].at.z; }",
+    /// )?;
+    /// let balls = context.buffer_from(&[Ball { radius: 1.0, at: [0.0; 3] }; 4])?;
+    /// let error = context.dispatch(&program).bind(0, 0, &balls.typed::<Ball>()).groups([1, 1, 1]).unwrap_err();
+    /// assert!(error.to_string().contains("the shader has `at` (vec3<f32>) at byte 16, `Ball` has `at` at byte 4"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "it is another handle, and this one stays as it is"]
+    pub fn typed<T: Layout + 'static>(&self) -> Self {
+        Self { element: Some(ElementType::of::<T>()), ..self.clone() }
+    }
+
+    /// The same buffer as bytes: dispatches with this handle do not compare a type, as those of
+    /// [`Context::buffer_from`](crate::Context::buffer_from).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let clear = context.program_wgsl(
+    ///     "@group(0) @binding(0) var<storage, read_write> words: array<u32>;
+    ///      @compute @workgroup_size(1) fn main() { words[0] = 0u; }",
+    /// )?;
+    /// let floats = context.typed_buffer(&[1.0f32, 2.0])?;
+    /// assert!(context.dispatch(&clear).bind(0, 0, &floats).groups([1, 1, 1]).is_err());
+    /// context.dispatch(&clear).bind(0, 0, &floats.untyped()).groups([1, 1, 1])?;
+    /// assert_eq!(context.read::<f32>(&floats)?, [0.0, 2.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "it is another handle, and this one stays as it is"]
+    pub fn untyped(&self) -> Self {
+        Self { element: None, ..self.clone() }
+    }
+
     /// Frees the memory as soon as the batches that use it have retired, even if there are other handles. Every later
     /// use of the buffer is an error; destroying it again does nothing.
     ///
@@ -128,6 +194,11 @@ impl Buffer {
 
     pub(crate) fn resource(&self) -> &Arc<Resource> {
         &self.resource
+    }
+
+    /// What this handle says of the contents.
+    pub(crate) fn element(&self) -> Option<ElementType> {
+        self.element
     }
 }
 

@@ -20,6 +20,7 @@ use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::error::{Error, rule};
 use crate::ids::Slot;
+use crate::layout::{ElementType, Layout};
 use crate::program::Program;
 use crate::set::GroupSets;
 use bound::DispatchBinding;
@@ -55,6 +56,8 @@ pub struct Dispatch<'a> {
     bound: BTreeMap<Slot, DispatchBinding>,
     sets: GroupSets,
     push: SmallVec<[u8; 64]>,
+    /// The types of push constants, by their first byte.
+    push_types: SmallVec<[(u64, ElementType); 1]>,
     label: Option<&'a str>,
     /// The command buffer that gets the dispatch, if it is not for the context.
     recording: Option<&'a mut dyn RecordsDispatches>,
@@ -84,8 +87,9 @@ impl Context {
 
 impl<'a> Dispatch<'a> {
     fn new(context: &'a Context, program: &'a Program) -> Self {
-        let (bound, sets, push) = (BTreeMap::new(), GroupSets::default(), SmallVec::new());
-        Self { context, program, bound, sets, push, label: None, recording: None }
+        let (bound, sets) = (BTreeMap::new(), GroupSets::default());
+        let (push, push_types) = (SmallVec::new(), SmallVec::new());
+        Self { context, program, bound, sets, push, push_types, label: None, recording: None }
     }
 
     /// Binds a whole buffer, as storage or as uniform buffer: whichever the program declares.
@@ -211,6 +215,47 @@ impl<'a> Dispatch<'a> {
         self
     }
 
+    /// As [`Dispatch::push`], of a type whose layout is known: it is an error of the dispatch if the program does not
+    /// declare each number of it at that place, with that type, as by [`Block::check`](crate::Block::check). The types
+    /// are compared once for each program.
+    ///
+    /// ```
+    /// use spelter::bytemuck::NoUninit;
+    ///
+    /// spelter::layout! {
+    ///     #[derive(Clone, Copy, NoUninit)]
+    ///     #[bytemuck(crate = "spelter::bytemuck")]
+    ///     #[repr(C)]
+    ///     struct Push {
+    ///         size: u32,
+    ///         move_by: [f32; 3],
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "struct Push { size: u32, move_by: vec3f }
+    ///      var<immediate> push: Push;
+    ///      @group(0) @binding(0) var<storage, read_write> at: vec3f;
+    ///      @compute @workgroup_size(1) fn main() { at += push.move_by * f32(push.size); }",
+    /// )?;
+    /// let push = Push { size: 2, move_by: [1.0, 2.0, 3.0] };
+    /// let at = context.buffer_zeroed(16)?;
+    /// let error = context.dispatch(&program).bind(0, 0, &at).push_typed(&push).groups([1, 1, 1]).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "push constants: the shader has `move_by` (vec3<f32>) at byte 16, `Push` has `move_by` at byte 4 \
+    ///      (rule: a Rust type for a block has each number where the shader has it)"
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn push_typed<T: NoUninit + Layout>(mut self, value: &T) -> Self {
+        self.push_types.push((self.push.len() as u64, ElementType::of::<T>()));
+        self.push(value)
+    }
+
     /// Names this dispatch in its errors, in timelines and in the reasons of a loss; in timelines the name of the
     /// program follows. Errors of a dispatch without a label have that of its program. In a command buffer the names of
     /// the groups precede it.
@@ -264,8 +309,9 @@ impl<'a> Dispatch<'a> {
     /// - [`Error::Binding`] if a buffer or image is missing, from another device, destroyed, mapped, of another kind
     ///   than the program declares, smaller than the fixed part of its block
     ///   ([`BindingInfo::min_bytes`](crate::BindingInfo)), not used by the program, or if its dimensions, numeric type
-    ///   or format are not those that the program declares ([`BindingInfo::image`](crate::BindingInfo)).
-    /// - [`Error::Push`] if there are too few or too many push constants.
+    ///   or format are not those that the program declares ([`BindingInfo::image`](crate::BindingInfo)), or the values
+    ///   of a typed buffer ([`Buffer::typed`](crate::Buffer::typed)) have another layout.
+    /// - [`Error::Push`] if there are too few or too many push constants, or typed ones have another layout.
     /// - [`Error::Misuse`] for other rules that the driver checks, such as the number of workgroups.
     /// - [`Error::Several`] with all of these, if there are several.
     ///

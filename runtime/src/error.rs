@@ -140,6 +140,14 @@ pub(crate) mod rule {
     /// The size of an image that a recorded copy fills or reads.
     pub(crate) const COPY_RECORDED: &str =
         "a recorded copy between a buffer and an image is submitted while the image has the size that it had then";
+    /// The box of a copy between a buffer and an image.
+    pub(crate) const BOX: &str = "a copied box has texels, and lies within its level";
+    /// The rows of a copy in a buffer.
+    pub(crate) const ROW_BYTES: &str = "rows of texels in a buffer begin at whole texels, and do not overlap \
+         (as VUID-VkBufferImageCopy-bufferRowLength-09101)";
+    /// The slices of a copy in a buffer.
+    pub(crate) const SLICE_ROWS: &str =
+        "slices of texels in a buffer do not overlap (as VUID-VkBufferImageCopy-bufferImageHeight-09102)";
     /// Copies within one resource.
     pub(crate) const COPY_OVERLAP: &str = "source and target of a copy do not overlap";
     /// The length of a lent part.

@@ -106,7 +106,7 @@ pub use spelter_driver::{
 };
 pub use stats::Stats;
 pub use timestamps::Timestamp;
-pub use transfer::{MapFlags, Mapped, ReadBack};
+pub use transfer::{MapFlags, Mapped, ReadBack, TexelRegion};
 
 /// The Rust programs of the book's first pages are tests of this crate.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use spelter::bytemuck::NoUninit;
-use spelter::{Context, Program};
+use spelter::{Buffer, Context, DataLayout, Program};
 
 const SCENE: &str = "
     struct Light { color: vec3f, kind: u32 }
@@ -72,7 +72,10 @@ fn types_are_compared_with_blocks() {
     scene.check_elements::<Light>().unwrap();
     assert_eq!(
         scene.check_elements::<[f32; 3]>().unwrap_err().to_string(),
-        format!("binding 0.0: the shader has `kind` (u32) at byte 12, `[f32; 3]` has no number there {rule}")
+        format!(
+            "binding 0.0: the shader has `kind` (u32) at byte 12, `[f32; 3]` has no number there; \
+             elements of the shader's array are 16 bytes apart, `[f32; 3]` has 12 bytes {rule}"
+        )
     );
     assert_eq!(
         program.block(0, 1).unwrap().check::<Step>().unwrap_err().to_string(),
@@ -156,4 +159,243 @@ fn messages_of_a_dispatch_have_a_label() {
     assert!(error.starts_with("push constants: \"main\" of program `sums` declares none"), "{error}");
     let error = dispatch().bind(0, 1, &words).label("second").groups([1, 1, 1]).unwrap_err().to_string();
     assert_eq!(error.matches("dispatch `second`").count(), 2, "in each of two: {error}");
+}
+
+/// The kernel reads `Step`, as push constants and as a uniform buffer, and an array of points.
+const STEPS: &str = "
+    struct Step { size: u32, move_by: vec3f }
+    @group(0) @binding(0) var<uniform> step: Step;
+    @group(0) @binding(1) var<storage, read_write> points: array<vec3f>;
+    var<immediate> push: Step;
+    @compute @workgroup_size(1) fn main() {
+        for (var i = 0u; i < arrayLength(&points); i++) {
+            points[i] += step.move_by * f32(step.size) + push.move_by * f32(push.size);
+        }
+    }";
+
+spelter::layout! {
+    #[derive(Clone, Copy, NoUninit)]
+    #[bytemuck(crate = "spelter::bytemuck")]
+    #[repr(C)]
+    struct AlignedStep {
+        size: u32,
+        _hole: [u32; 3],
+        move_by: [f32; 3],
+        _end: u32,
+    }
+}
+
+const STEP: Step = Step { size: 2, move_by: [1.0, 2.0, 3.0] };
+const ALIGNED: AlignedStep = AlignedStep { size: 2, _hole: [0; 3], move_by: [1.0, 2.0, 3.0], _end: 0 };
+const RULE: &str = "(rule: a Rust type for a block has each number where the shader has it)";
+
+fn moved_by_byte_16() -> String {
+    format!("the shader has `move_by` (vec3<f32>) at byte 16, `Step` has `move_by` at byte 4 {RULE}")
+}
+
+/// A value of a known layout is checked where it is bound or pushed, without a call for it.
+#[test]
+fn typed_buffers_and_push_constants_are_checked_by_dispatches() {
+    let context = Context::new().unwrap();
+    let program = context.program_wgsl(STEPS).unwrap();
+    let aligned = context.typed_buffer(&[ALIGNED]).unwrap();
+    let points = context.typed_buffer(&[[0.0f32; 4]; 2]).unwrap();
+    let close = context.buffer(32).label("step").holding(&[STEP; 2]).unwrap().typed::<Step>();
+    let vectors = points.untyped();
+    let dispatch = |step: &Buffer, points: &Buffer| context.dispatch(&program).bind(0, 0, step).bind(0, 1, points);
+
+    let error = dispatch(&close, &vectors).push_typed(&ALIGNED).groups([1, 1, 1]).unwrap_err().to_string();
+    assert_eq!(error, format!("binding 0.0: buffer `step` of 32 bytes: {}", moved_by_byte_16()));
+    let error = dispatch(&aligned, &vectors).push_typed(&STEP).groups([1, 1, 1]).unwrap_err().to_string();
+    assert_eq!(error, format!("push constants: {}", moved_by_byte_16()));
+    // The stride of an array is a part of the layout.
+    let packed = context.typed_buffer(&[[0.0f32; 3]; 4]).unwrap();
+    let error = dispatch(&aligned, &packed).push_typed(&ALIGNED).groups([1, 1, 1]).unwrap_err().to_string();
+    let strides = "elements of the shader's array are 16 bytes apart, `[f32; 3]` has 12 bytes";
+    assert_eq!(error, format!("binding 0.1: a buffer of 48 bytes: {strides} {RULE}"));
+    let list = context.program_wgsl(
+        "struct Step { size: u32, move_by: vec3f }
+         @group(0) @binding(0) var<storage, read_write> steps: array<Step>;
+         @compute @workgroup_size(1) fn main() { steps[1].size += 1u; }",
+    );
+    let error = context.dispatch(&list.unwrap()).bind(0, 0, &close).groups([1, 1, 1]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!(
+            "binding 0.0: buffer `step` of 32 bytes: the shader has `move_by` (vec3<f32>) at byte 16, `Step` has \
+             `move_by` at byte 4; elements of the shader's array are 32 bytes apart, `Step` has 16 bytes {RULE}"
+        )
+    );
+    // All of them at once.
+    let error = dispatch(&close, &packed).push_typed(&STEP).groups([1, 1, 1]).unwrap_err().to_string();
+    assert!(error.starts_with("several errors:") && error.matches(RULE).count() == 3, "{error}");
+
+    // The same bytes without a type are not compared, and the right type is accepted.
+    dispatch(&aligned, &vectors).push_typed(&ALIGNED).groups([1, 1, 1]).unwrap();
+    dispatch(&close.untyped(), &vectors).push(&ALIGNED).groups([1, 1, 1]).unwrap();
+    let moved = context.read_range::<f32>(&points, 0..12).unwrap();
+    assert_eq!(moved, [6.0, 14.0, 22.0], "4, 8, 12, then 2, 4, 6 and the bytes from 16 on as a vector");
+}
+
+/// However the handle gets to the dispatch.
+#[test]
+fn slots_sets_and_command_buffers_check_types() {
+    let context = Context::new().unwrap();
+    let program = context.program_wgsl(STEPS).unwrap();
+    let (good, bad) = (context.typed_buffer(&[ALIGNED]).unwrap(), context.typed_buffer(&[STEP; 2]).unwrap());
+    let points = context.buffer_zeroed(32).unwrap();
+    let run = || context.dispatch(&program).push_typed(&ALIGNED).groups([1, 1, 1]);
+    let refused = |result: Result<(), spelter::Error>| {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(&moved_by_byte_16()), "{error}");
+    };
+    context.bind((0, 1), spelter::Bind::storage(&points)).unwrap();
+    for _ in 0..2 {
+        // Another handle of a buffer that is bound already is looked at again.
+        context.bind((0, 0), spelter::Bind::uniform(&bad.untyped())).unwrap();
+        run().unwrap();
+        context.bind((0, 0), spelter::Bind::uniform(&bad)).unwrap();
+        refused(run());
+        context.bind((0, 0), spelter::Bind::uniform(&good)).unwrap();
+        run().unwrap();
+    }
+    let set_of = |step| context.descriptor_set(&program, 0).bind(0, step).bind(1, &points).build().unwrap();
+    let (good_set, bad_set) = (set_of(&good), set_of(&bad));
+    context.dispatch(&program).set(0, &good_set).push_typed(&ALIGNED).groups([1, 1, 1]).unwrap();
+    refused(context.dispatch(&program).set(0, &bad_set).push_typed(&ALIGNED).groups([1, 1, 1]));
+    context.bind_set(0, &bad_set).unwrap();
+    refused(run());
+    context.bind_set(0, &good_set).unwrap();
+    run().unwrap();
+    let record = |step| {
+        context.record(|commands| {
+            let dispatch = commands.dispatch(&program).bind(0, 0, step).bind(0, 1, &points);
+            dispatch.push_typed(&ALIGNED).groups([1, 1, 1])
+        })
+    };
+    context.submit(&record(&good).unwrap()).unwrap();
+    refused(record(&bad).map(drop));
+    // A set of a command buffer that is written later is looked at when it is submitted.
+    let later = context.descriptor_set(&program, 0).bind(0, &good).bind(1, &points).updatable().build().unwrap();
+    let commands =
+        context.record(|commands| commands.dispatch(&program).set(0, &later).push(&ALIGNED).groups([1, 1, 1]));
+    let commands = commands.unwrap();
+    later.write(0, spelter::Bind::uniform(&bad)).unwrap();
+    refused(context.submit(&commands).map(drop));
+}
+
+/// Blocks of all shapes take the types that fit them: one value, arrays, flat numbers, a head before an array.
+#[test]
+fn types_fit_blocks_of_all_shapes() {
+    let context = Context::new().unwrap();
+    let block = |declaration: &str, index: &str| {
+        let text = format!(
+            "struct Light {{ color: vec3f, kind: u32 }}
+             struct List {{ count: u32, lights: array<Light> }}
+             struct Four {{ all: array<Light, 4> }}
+             @group(0) @binding(0) var<storage, read_write> it: {declaration};
+             @group(0) @binding(1) var<storage, read_write> to: u32;
+             @compute @workgroup_size(1) fn main() {{ to = u32(it{index}); }}"
+        );
+        context.program_wgsl(&text).unwrap()
+    };
+    let to = context.buffer_zeroed(4).unwrap();
+    let runs = |program: &Program, buffer: &Buffer| {
+        context
+            .dispatch(program)
+            .bind(0, 0, buffer)
+            .bind(0, 1, &to)
+            .groups([1, 1, 1])
+            .map_err(|error| error.to_string())
+    };
+    let light = Light { color: [1.0; 3], kind: 7 };
+    let lights = context.typed_buffer(&[light; 8]).unwrap();
+    for (declaration, index) in
+        [("Light", ".kind"), ("array<Light>", "[1].kind"), ("array<Light, 4>", "[1].kind"), ("Four", ".all[1].kind")]
+    {
+        assert_eq!(runs(&block(declaration, index), &lights), Ok(()), "{declaration}");
+    }
+    let floats = context.typed_buffer(&[0.0f32; 32]).unwrap();
+    for (declaration, index) in [("array<f32>", "[0]"), ("array<vec4f, 2>", "[1].x"), ("mat4x4f", "[1].x")] {
+        assert_eq!(runs(&block(declaration, index), &floats), Ok(()), "{declaration}");
+        assert_eq!(runs(&block(declaration, index), &floats.typed::<[f32; 4]>()), Ok(()), "{declaration}");
+        let ints = floats.typed::<i32>();
+        let error = runs(&block(declaration, index), &ints).unwrap_err();
+        assert!(error.contains("the shader has numbers of type f32, `i32` has i32"), "{error}");
+    }
+    // Three floats have a hole after them, which a plain list of floats does not have.
+    let error = runs(&block("array<vec3f>", "[0].x"), &floats).unwrap_err();
+    assert!(error.contains("elements of the shader's array are 16 bytes apart, `f32` has 4 bytes"), "{error}");
+    // What comes before an array without a size.
+    #[derive(Clone, Copy, NoUninit)]
+    #[bytemuck(crate = "spelter::bytemuck")]
+    #[repr(C)]
+    struct Head {
+        count: u32,
+        _hole: [u32; 3],
+    }
+    spelter::layout!(Head { count, _hole });
+    assert_eq!(runs(&block("List", ".count"), &lights.typed::<Head>()), Ok(()));
+    let error = runs(&block("List", ".count"), &lights).unwrap_err();
+    assert!(error.contains("the shader has `count` (u32) at byte 0, `Light` has f32"), "{error}");
+    // A part begins with a whole value.
+    let list = block("array<Light>", "[0].kind");
+    let part = |start: u64| {
+        let dispatch = context.dispatch(&list).bind_range(0, 0, &lights.typed::<[Light; 2]>(), start..128);
+        dispatch.bind(0, 1, &to).groups([1, 1, 1]).map_err(|error| error.to_string())
+    };
+    let error = part(16).unwrap_err();
+    assert!(error.contains("bytes 16..128 begin inside of a"), "{error}");
+}
+
+/// Push constants of several calls are compared by their bytes.
+#[test]
+fn parts_of_push_constants_have_types() {
+    let context = Context::new().unwrap();
+    let program = context
+        .program_wgsl(
+            "struct Push { a: u32, b: f32, c: vec2f }
+             var<immediate> push: Push;
+             @group(0) @binding(0) var<storage, read_write> to: array<f32>;
+             @compute @workgroup_size(1) fn main() { to[0] = f32(push.a) + push.b + push.c.x + push.c.y; }",
+        )
+        .unwrap();
+    let to = context.buffer_zeroed(4).unwrap();
+    let dispatch = || context.dispatch(&program).bind(0, 0, &to);
+    dispatch().push_typed(&1u32).push(&2.0f32).push_typed(&[3.0f32, 4.0]).groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<f32>(&to).unwrap(), [10.0]);
+    let error = dispatch().push(&1u32).push_typed(&2u32).push_typed(&[3.0f32; 2]).groups([1, 1, 1]).unwrap_err();
+    assert_eq!(error.to_string(), format!("push constants: the shader has `b` (f32) at byte 4, `u32` has u32 {RULE}"));
+    let error = dispatch().push_typed(&1u32).groups([1, 1, 1]).unwrap_err().to_string();
+    assert!(error.contains("the shader has `b` (f32) at byte 4, `u32` has no number there"), "{error}");
+}
+
+/// Names of variables, types and members, offsets and strides, by binding.
+#[test]
+fn bindings_have_names_and_layouts() {
+    let context = Context::new().unwrap();
+    let program = program(&context);
+    let infos = program.bindings();
+    let shown: Vec<_> = infos.iter().map(|info| (&*info.name, info.layout.as_ref().map(ToString::to_string))).collect();
+    let of = |layout: &str| Some(layout.to_owned());
+    assert_eq!(shown, [("scene", of("Scene")), ("step", of("Step")), ("image", None)]);
+    let Some(DataLayout::Struct { members, .. }) = &infos[0].layout else { panic!("{infos:?}") };
+    let members: Vec<_> = members.iter().map(|member| (&*member.name, member.offset)).collect();
+    assert_eq!(members, [("count", 0), ("at", 16), ("turn", 32), ("lights", 80)]);
+    let layout = infos[0].layout.as_ref().unwrap();
+    let Some((80, DataLayout::Array { element, stride: 16, count: None })) = layout.tail() else {
+        panic!("{layout:?}")
+    };
+    assert_eq!(element.to_string(), "Light");
+    assert_eq!(layout, program.block(0, 0).unwrap().layout());
+    // An entry point has the variables that it uses, of several at a binding its own.
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+        @group(0) @binding(0) var<storage, read_write> b: vec4f;
+        @compute @workgroup_size(1) fn first() { a[0] = 1u; }
+        @compute @workgroup_size(1) fn second() { b.x = 1.0; }";
+    for (entry, name, layout) in [("first", "a", "array<u32>"), ("second", "b", "vec4<f32>")] {
+        let program = context.program(text).entry(entry).build().unwrap();
+        let info = &program.bindings()[0];
+        assert_eq!((&*info.name, info.layout.as_ref().unwrap().to_string()), (name, layout.to_owned()));
+    }
 }

@@ -17,10 +17,10 @@ use crate::dispatch::INDIRECT_BYTES;
 use crate::error::{Error, rule};
 use crate::ids::{CommandKind, Slot};
 use crate::object::ResourceObject;
-use crate::program::{BindingInfo, Program};
+use crate::program::{Declared, Program};
 use crate::resource::Resource;
 use crate::slot_state::SlotState;
-use crate::transfer::{Direction, check_inside, copy_region, extent, level_bytes, packed};
+use crate::transfer::{Direction, TexelArea, check_inside, copy_region, extent};
 
 /// A command. Resources are numbers in the list of its command buffer.
 #[derive(Debug)]
@@ -41,11 +41,12 @@ pub(super) enum Command {
         from: LevelNumber,
         to: LevelNumber,
     },
-    /// Packed texels between a buffer, from an offset on, and a level of this size.
+    /// Texels between a buffer, from an offset on, and an image whose level has this size.
     CopyTexels {
         direction: Direction,
         buffer: (usize, u64),
-        image: LevelNumber,
+        image: usize,
+        area: TexelArea,
         size: vk::Extent3D,
     },
     ClearImage {
@@ -65,7 +66,7 @@ impl Command {
             }
             Self::Copy { from, to, .. } => [*from, *to].contains(&resource),
             Self::CopyImage { from, to } => [from.0, to.0].contains(&resource),
-            Self::CopyTexels { buffer, image, .. } => [buffer.0, image.0].contains(&resource),
+            Self::CopyTexels { buffer, image, .. } => [buffer.0, *image].contains(&resource),
             Self::Fill { to, .. } | Self::ClearImage { to, .. } => *to == resource,
         }
     }
@@ -174,23 +175,23 @@ impl Open {
                 let region = copy_region(&on.called("copy"), levels, images.map(spelter_driver::Image::info))?;
                 commands.copy_image(images[0], images[1], &[region])?;
             }
-            Command::CopyTexels { direction, buffer: (buffer, offset), image: (image, level, layer), size } => {
-                let object = &on.objects[*image];
-                let info = object.image()?.info();
-                let found = extent(info, *level);
+            Command::CopyTexels { direction, buffer: (buffer, offset), image: number, area, size } => {
+                let image = on.objects[*number].image()?;
+                let found = extent(image.info(), area.level);
+                let described = || on.resource(*number).described();
                 // The number of bytes in the buffer depends on it, which the program cannot know after a
                 // respecification.
-                if found != *size {
+                if area.follows_the_size() && found != *size {
                     let [was, is] =
                         [*size, found].map(|vk::Extent3D { width, height, depth }| format!("{width}x{height}x{depth}"));
-                    let (what, of) = (on.called("copy"), on.resource(*image).described());
+                    let (what, level, of) = (on.called("copy"), area.level, described());
                     let problem = format!("{what}: level {level} of {of} has {is} texels, and had {was}");
                     return Err(Error::range(problem, rule::COPY_RECORDED));
                 }
-                let bytes = level_bytes(object, (*level, *layer))?;
-                on.check_inside("copy", *buffer, *offset..*offset + bytes)?;
-                let region = packed(info, *offset, (*level, *layer));
-                direction.record(commands, (on.objects[*buffer].buffer()?, object.image()?), region)?;
+                let texels = (image.info(), image.texel_bytes());
+                let (region, bytes) = area.placed(&on.called("copy"), described, texels, *offset)?;
+                on.check_inside("copy", *buffer, *offset..offset.saturating_add(bytes))?;
+                direction.record(commands, (on.objects[*buffer].buffer()?, image), region)?;
             }
             Command::ClearImage { to, color, range } => {
                 commands.clear_color_image(on.objects[*to].image()?, *color, &[*range])?;
@@ -208,7 +209,7 @@ impl Open {
             if binds.is_empty() {
                 continue;
             }
-            let over = |((info, slot), (bind, number)): ((&BindingInfo, Slot), &(Bind, Option<usize>))| {
+            let over = |((info, slot), (bind, number)): ((&Declared, Slot), &(Bind, Option<usize>))| {
                 let state = SlotState::with_object(slot, bind, number.map(|number| &on.objects[number]))?;
                 checked(program, slot, *info, Some(&state))?;
                 Ok(state)

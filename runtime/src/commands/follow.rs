@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::ids::Slot;
 use crate::image::Image;
 use crate::set::{DescriptorSet, GroupSets};
+use crate::transfer::TexelRegion;
 
 /// What a dispatch was given that takes descriptors from updatable sets.
 #[derive(Debug)]
@@ -83,9 +84,9 @@ impl Contents {
             Command::CopyImage { from, to } => {
                 recorder.copy_image((&image(from.0), from.1, from.2), (&image(to.0), to.1, to.2))
             }
-            Command::CopyTexels { direction, buffer: (bytes, offset), image: (texels, level, layer), size } => {
-                let texels = (&image(*texels), *level, *layer);
-                recorder.copy_texels(*direction, (&buffer(*bytes), *offset), texels, Some(*size))
+            Command::CopyTexels { direction, buffer: (bytes, offset), image: texels, area, size } => {
+                let region = TexelRegion { image: &image(*texels), area: *area };
+                recorder.copy_texels(*direction, (&buffer(*bytes), *offset), region, Some(*size))
             }
             Command::ClearImage { to, color, range } => {
                 let numbers = |first: u32, count: u32| -> Range<u32> { first..first + count };

@@ -19,7 +19,7 @@ use crate::error::{Error, rule};
 use crate::ids::{Access, CommandBufferId, CommandKind};
 use crate::image::{Image, ImagePart};
 use crate::program::Program;
-use crate::transfer::{Direction, check_color, extent};
+use crate::transfer::{Direction, TexelRegion, check_color, extent};
 
 /// Records commands in a command buffer: see [`Context::record`]. Each call checks the command at once; a call that
 /// fails records nothing.
@@ -194,8 +194,9 @@ impl Recorder {
         })
     }
 
-    /// Records a copy from a buffer, from byte `start` on, to one level of one layer of an image: see
-    /// [`Context::copy_buffer_to_image`]. It is an error of the submission if the image has another size then.
+    /// Records a copy from a buffer, from byte `start` on, to texels of an image: see [`Context::copy_buffer_to_image`].
+    /// It is an error of the submission if the image has another size then and the region has no
+    /// [extent](crate::TexelRegion::extent), or if the box is not in the level then.
     ///
     /// ```
     /// use spelter::vk;
@@ -210,12 +211,17 @@ impl Recorder {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn copy_buffer_to_image(&mut self, from: &Buffer, start: u64, to: (&Image, u32, u32)) -> Result<(), Error> {
-        self.copy_texels(Direction::ToImage, (from, start), to, None)
+    pub fn copy_buffer_to_image<'a>(
+        &mut self,
+        from: &Buffer,
+        start: u64,
+        to: impl Into<TexelRegion<'a>>,
+    ) -> Result<(), Error> {
+        self.copy_texels(Direction::ToImage, (from, start), to.into(), None)
     }
 
-    /// Records a copy of one level of one layer of an image to a buffer, from byte `offset` on: see
-    /// [`Context::copy_image_to_buffer`]. It is an error of the submission if the image has another size then.
+    /// Records a copy of texels of an image to a buffer, from byte `offset` on: see [`Context::copy_image_to_buffer`].
+    /// Errors of the submission are those of [`Recorder::copy_buffer_to_image`].
     ///
     /// ```
     /// use spelter::vk;
@@ -230,8 +236,13 @@ impl Recorder {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn copy_image_to_buffer(&mut self, from: (&Image, u32, u32), to: &Buffer, offset: u64) -> Result<(), Error> {
-        self.copy_texels(Direction::ToBuffer, (to, offset), from, None)
+    pub fn copy_image_to_buffer<'a>(
+        &mut self,
+        from: impl Into<TexelRegion<'a>>,
+        to: &Buffer,
+        offset: u64,
+    ) -> Result<(), Error> {
+        self.copy_texels(Direction::ToBuffer, (to, offset), from.into(), None)
     }
 
     /// `size`: that of the level, if the command was recorded before.
@@ -239,21 +250,22 @@ impl Recorder {
         &mut self,
         direction: Direction,
         (buffer, offset): (&Buffer, u64),
-        (image, level, layer): (&Image, u32, u32),
+        region: TexelRegion<'_>,
         size: Option<vk::Extent3D>,
     ) -> Result<(), Error> {
-        let (part, bytes) = self.context.check_copy_texels((buffer, offset), (image, level, layer))?;
+        let (part, bytes) = self.context.check_copy_texels((buffer, offset), region)?;
+        let TexelRegion { image, area } = region;
         let info = image.info();
-        let size = size.unwrap_or_else(|| extent(&info, level));
+        let size = size.unwrap_or_else(|| extent(&info, area.level));
         let [on_buffer, on_image] = direction.accesses();
-        // A level of a layer is one range.
         let numbers = part.ranges(info.levels).into_iter().map(|range| (image.resource(), range, on_image));
         let uses: SmallVec<[PartUse<'_>; 2]> =
             std::iter::once((buffer.resource(), offset..offset + bytes, on_buffer)).chain(numbers).collect();
         self.recording.add(&self.context, CommandKind::Copy, &uses, true, |number| Command::CopyTexels {
             direction,
             buffer: (number(buffer.resource()), offset),
-            image: (number(image.resource()), level, layer),
+            image: number(image.resource()),
+            area,
             size,
         })
     }

@@ -8,6 +8,7 @@ use super::Context;
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::image::ImageBuilder;
+use crate::layout::Layout;
 use crate::object::Contents;
 use crate::program::{Program, ProgramBuilder, Source};
 
@@ -38,6 +39,47 @@ impl Context {
     /// ```
     pub fn buffer_from<T: NoUninit>(&self, values: &[T]) -> Result<Buffer, Error> {
         self.buffer(size_of_val(values) as u64).holding(values)
+    }
+
+    /// A buffer that holds these values, of a type whose layout is known: a number, an array of them, or a struct by
+    /// [`layout!`](crate::layout!). It is `buffer_from(values)?.typed::<T>()`: a dispatch that binds it for other data
+    /// is an error that says where the layouts differ ([`Buffer::typed`]). Errors are those of
+    /// [`Context::buffer_from`].
+    ///
+    /// ```
+    /// use spelter::bytemuck::NoUninit;
+    ///
+    /// spelter::layout! {
+    ///     #[derive(Clone, Copy, NoUninit)]
+    ///     #[bytemuck(crate = "spelter::bytemuck")]
+    ///     #[repr(C)]
+    ///     struct Params {
+    ///         count: u32,
+    ///         _padding: [u32; 3],
+    ///         direction: [f32; 3],
+    ///         scale: f32,
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "struct Params { count: u32, direction: vec3f, scale: f32 }
+    ///      @group(0) @binding(0) var<uniform> params: Params;
+    ///      @group(0) @binding(1) var<storage, read_write> to: array<f32>;
+    ///      @compute @workgroup_size(1) fn main() {
+    ///          for (var i = 0u; i < params.count; i++) { to[i] = params.direction[i] * params.scale; }
+    ///      }",
+    /// )?;
+    /// let params = Params { count: 3, _padding: [0; 3], direction: [1.0, 2.0, 3.0], scale: 2.0 };
+    /// let (params, to) = (context.typed_buffer(&[params])?, context.typed_buffer(&[0.0f32; 3])?);
+    /// context.dispatch(&program).bind(0, 0, &params).bind(0, 1, &to).groups([1, 1, 1])?;
+    /// assert_eq!(context.read::<f32>(&to)?, [2.0, 4.0, 6.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn typed_buffer<T: NoUninit + Layout>(&self, values: &[T]) -> Result<Buffer, Error> {
+        Ok(self.buffer_from(values)?.typed::<T>())
     }
 
     /// A buffer of `bytes` bytes, all zero. [`Error::Misuse`] if that is 0 or more than the device allows,

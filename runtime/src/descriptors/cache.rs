@@ -10,7 +10,7 @@ use spelter_driver::{BufferInfo, DescriptorImageInfo, DescriptorPool, Descriptor
 use super::key::DescriptorKey;
 use crate::error::{Error, rule};
 use crate::ids::ObjectId;
-use crate::program::{BindingInfo, SetLayout};
+use crate::program::{Declared, SetLayout};
 use crate::slot_state::SlotState;
 use crate::stats::Counters;
 use crate::view::{Part, View};
@@ -186,12 +186,7 @@ fn write<'a>(
 }
 
 /// Writes a descriptor.
-pub(crate) fn write_one(
-    set: &DescriptorSet,
-    binding: &BindingInfo,
-    element: u32,
-    bound: &SlotState,
-) -> Result<(), Error> {
+pub(crate) fn write_one(set: &DescriptorSet, binding: &Declared, element: u32, bound: &SlotState) -> Result<(), Error> {
     let (number, ty, sampler) = (binding.binding, binding.ty(), bound.sampler.as_ref());
     let written = match (&bound.view, &bound.part, &bound.object) {
         (Some(View::Texels(view)), ..) => set.write_texel_buffers(number, element, ty, &[view]),
@@ -215,7 +210,7 @@ pub(crate) fn write_one(
 }
 
 /// An error of the driver, with the binding and the resource.
-fn refused(binding: &BindingInfo, element: u32, bound: &SlotState, error: spelter_driver::Error) -> Error {
+fn refused(binding: &Declared, element: u32, bound: &SlotState, error: spelter_driver::Error) -> Error {
     let spelter_driver::Error::Misuse(misuse) = error else { return error.into() };
     let at = if binding.count == 1 { String::new() } else { format!("element {element}: ") };
     let what = bound.described();

@@ -16,9 +16,10 @@ use crate::bindings::{Bindings, SlotId};
 use crate::error::{Error, rule};
 use crate::ids::{Access, Serial, Slot, SlotKind};
 use crate::mappings::UseOrigin;
-use crate::program::{BindingInfo, Program, SetLayout};
+use crate::program::{Declared, Program, SetLayout};
 use crate::share::Share;
 use crate::slot_state::SlotState;
+use crate::view::Part;
 
 /// The largest number of programs whose state a context keeps.
 const MAX_PROGRAMS: usize = 256;
@@ -71,7 +72,7 @@ struct DescriptorSlot {
     /// Its position among all of the program's.
     number: usize,
     slot: SlotId,
-    info: BindingInfo,
+    info: Declared,
 }
 
 /// The state of one set.
@@ -282,7 +283,7 @@ pub(crate) fn used((bound, access): (&SlotState, Access)) -> impl Iterator<Item 
 pub(crate) fn checked<'a>(
     program: &Program,
     slot: Slot,
-    info: BindingInfo,
+    info: Declared,
     bound: Option<&'a SlotState>,
 ) -> Result<&'a SlotState, Error> {
     let Some(bound) = bound else { return Err(missing(slot, info)) };
@@ -293,13 +294,16 @@ pub(crate) fn checked<'a>(
         return Err(bound.no_object(slot));
     }
     info.check(slot, bound)?;
+    if let (Some(element), Part::Bytes(range)) = (bound.element, &bound.part) {
+        program.check_element(slot, element, range, || bound.described())?;
+    }
     Ok(bound)
 }
 
 /// The error for a resource of another kind than the program declares.
 pub(crate) fn wrong_kind(
     slot: Slot,
-    info: BindingInfo,
+    info: Declared,
     program: &Program,
     what: &str,
     kind: impl std::fmt::Display,
@@ -309,7 +313,7 @@ pub(crate) fn wrong_kind(
 }
 
 /// The error for an empty slot.
-fn missing(slot: Slot, info: BindingInfo) -> Error {
+fn missing(slot: Slot, info: Declared) -> Error {
     let what = if info.takes_buffer() { "buffer" } else { info.takes_name() };
     let problem = match slot.element {
         0 => format!("no {what} is bound to it ({})", rule::BOUND),

@@ -16,7 +16,7 @@ use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
 use crate::error::{Error, rule};
 use crate::ids::{Access, CommandKind, Slot, SlotKind};
-use crate::program::{BindingInfo, Program};
+use crate::program::{Declared, Program};
 use crate::set::{DescriptorSet, Looked};
 use crate::share::Share;
 use crate::slot_state::SlotState;
@@ -40,12 +40,7 @@ impl DispatchBinding {
         }
     }
 
-    fn bound(
-        &self,
-        share: &Arc<Share>,
-        slot: Slot,
-        (program, info): (&Program, BindingInfo),
-    ) -> Result<SlotState, Error> {
+    fn bound(&self, share: &Arc<Share>, slot: Slot, (program, info): (&Program, Declared)) -> Result<SlotState, Error> {
         match self {
             Self::Bytes(..) => SlotState::new(share, slot, &self.bind(slot, (program, info))?),
             Self::Bind(bind) => SlotState::new(share, slot, bind),
@@ -53,7 +48,7 @@ impl DispatchBinding {
     }
 
     /// What is bound, as the kind that the program declares.
-    pub(super) fn bind(&self, slot: Slot, (program, info): (&Program, BindingInfo)) -> Result<Bind, Error> {
+    pub(super) fn bind(&self, slot: Slot, (program, info): (&Program, Declared)) -> Result<Bind, Error> {
         match self {
             Self::Bytes(buffer, range) => {
                 let slice = range.as_ref().map_or_else(|| buffer.into(), |range| buffer.slice(range.clone()));
@@ -156,7 +151,7 @@ impl Dispatch<'_> {
     pub(super) fn found(
         &self,
         state: &mut ContextState,
-        info: BindingInfo,
+        info: Declared,
         slot: Slot,
         from: Option<(&SetOfGroup<'_>, usize)>,
     ) -> Result<SlotState, Error> {
@@ -175,7 +170,7 @@ impl Dispatch<'_> {
 
     pub(super) fn check_known(&self, slot: Slot, own: &DispatchBinding) -> Result<(), Error> {
         let Slot { group, binding, element } = slot;
-        let bindings = self.program.bindings();
+        let bindings = self.program.declared();
         let problem = match bindings.iter().find(|b| (b.group, b.binding) == (group, binding)) {
             None => self.unknown(),
             Some(info) if element >= info.count => {
@@ -188,7 +183,7 @@ impl Dispatch<'_> {
     }
 
     fn unknown(&self) -> String {
-        let list: Vec<_> = self.program.bindings().iter().map(|b| format!("{}.{}", b.group, b.binding)).collect();
+        let list: Vec<_> = self.program.declared().iter().map(|b| format!("{}.{}", b.group, b.binding)).collect();
         match list.as_slice() {
             [] => format!("{} uses no bindings", self.program),
             _ => format!("{} does not use it; it uses {}", self.program, list.join(", ")),

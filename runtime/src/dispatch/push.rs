@@ -6,6 +6,7 @@ use crate::error::{Error, rule};
 impl Dispatch<'_> {
     /// Checks the size of the push constants and cuts them to the declared size.
     pub(super) fn check_push(&mut self) -> Result<(), Error> {
+        self.check_push_types()?;
         let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
         if given != wanted && !paddings(wanted).any(|padded| given == padded) {
             let program = self.program;
@@ -20,6 +21,18 @@ impl Dispatch<'_> {
         }
         self.push.resize(wanted.next_multiple_of(4), 0);
         Ok(())
+    }
+
+    /// Checks typed push constants where the program declares any. A single value is compared as a whole, which finds
+    /// what it lacks; of several, each with the bytes that it has.
+    fn check_push_types(&self) -> Result<(), Error> {
+        if self.push_types.is_empty() || self.program.push_bytes() == 0 {
+            return Ok(());
+        }
+        self.push_types.iter().try_for_each(|(start, ty)| {
+            let is_all = *start == 0 && self.push.len() as u64 == ty.size();
+            self.program.check_push_type((!is_all).then_some(*start), *ty)
+        })
     }
 }
 

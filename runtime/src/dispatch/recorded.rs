@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::descriptors::{check_mapped, checked};
 use crate::error::Error;
 use crate::ids::{Access, Slot};
-use crate::program::{BindingInfo, Program, SetLayout};
+use crate::program::{Declared, Program, SetLayout};
 use crate::set::{GroupSets, Looked};
 use crate::slot_state::SlotState;
 
@@ -129,8 +129,8 @@ impl<'a> Dispatch<'a> {
     /// Its own bindings, each as the kind that the program declares.
     pub(crate) fn own_binds(&self) -> Result<Vec<(Slot, Bind)>, Error> {
         let info = |slot: &Slot| {
-            let is_it = |info: &&BindingInfo| (info.group, info.binding) == (slot.group, slot.binding);
-            self.program.bindings().iter().find(is_it).copied()
+            let is_it = |info: &&Declared| (info.group, info.binding) == (slot.group, slot.binding);
+            self.program.declared().iter().find(is_it).copied()
         };
         let known = self.bound.iter().filter_map(|(slot, own)| Some((*slot, own, info(slot)?)));
         known.map(|(slot, own, info)| Ok((slot, own.bind(slot, (self.program, info))?))).collect()
@@ -155,7 +155,7 @@ impl<'a> Dispatch<'a> {
     /// set, with the number of the descriptor in the group.
     pub(super) fn own_binding(
         &self,
-        info: BindingInfo,
+        info: Declared,
         slot: Slot,
         from: Option<(&SetOfGroup<'_>, usize)>,
     ) -> Result<(Bind, Access), Error> {

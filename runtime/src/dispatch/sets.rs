@@ -9,7 +9,7 @@ use crate::descriptors::{check_mapped, checked};
 use crate::error::{Error, rule};
 use crate::events::EventLog;
 use crate::ids::{CommandKind, Serial, Slot};
-use crate::program::{BindingInfo, Program, SetLayout};
+use crate::program::{Declared, Program, SetLayout};
 use crate::set::{DescriptorSet, GroupSets, Looked, Names, Wanted};
 use crate::slot_state::SlotState;
 use crate::submission::Clock;
@@ -79,13 +79,7 @@ impl<'a> SetOfGroup<'a> {
     }
 
     /// The checked state of a descriptor, by its number in the group.
-    pub(super) fn found(
-        &self,
-        program: &Program,
-        info: BindingInfo,
-        slot: Slot,
-        at: usize,
-    ) -> Result<SlotState, Error> {
+    pub(super) fn found(&self, program: &Program, info: Declared, slot: Slot, at: usize) -> Result<SlotState, Error> {
         let state = self.names.state(self.places[at]);
         let found = checked(program, slot, info, state).and_then(|found| check_mapped(slot, state).map(|()| found));
         found.cloned().map_err(|error| self.set.inner().named(error))

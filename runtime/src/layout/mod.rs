@@ -4,10 +4,13 @@
 //! aligned to 16 bytes, `[f32; 3]` in a `repr(C)` struct to 4. The check compares the place and type of each number.
 
 mod block;
+mod difference;
+mod element;
 mod scalar;
 
 pub use block::Block;
-pub(crate) use block::BlockPlace;
+pub(crate) use block::{BlockPlace, of_buffer, of_push, with_rule};
+pub(crate) use element::ElementType;
 pub(crate) use scalar::scalar_of;
 pub use spelter_shaders::front::{DataLayout, DataMember, ScalarType};
 
@@ -40,25 +43,33 @@ impl<T: Layout, const N: usize> Layout for [T; N] {
     }
 }
 
-/// Gives a struct its [`Layout`]: `layout!(Name { all, of, its, fields })`. The types of the fields need a [`Layout`],
-/// too. A field that is left out or does not exist is an error of the compiler. Fields whose name begins with `_` are
-/// padding: the shader need not have anything there.
+/// Gives a struct its [`Layout`]: around its definition, or with its name and all fields. The types of the fields need
+/// a [`Layout`], too; for a field of another crate's type, `as` says what it is made of. A field that is left out or
+/// does not exist, or that has another size than the type after `as`, is an error of the compiler. Fields whose name
+/// begins with `_` are padding: the shader need not have anything there.
 ///
 /// The struct must be `repr(C)`: otherwise Rust may order the fields as it likes, and the check fails.
 ///
 /// ```
 /// use spelter::bytemuck::NoUninit;
 ///
-/// #[derive(Clone, Copy, NoUninit)]
-/// #[bytemuck(crate = "spelter::bytemuck")]
-/// #[repr(C)]
-/// struct Ball {
-///     at: [f32; 3],
-///     radius: f32,
-///     color: [f32; 3],
-///     _padding: u32,
+/// # mod glam {
+/// #     #[derive(Clone, Copy, spelter::bytemuck::NoUninit)]
+/// #     #[bytemuck(crate = "spelter::bytemuck")]
+/// #     #[repr(C)]
+/// #     pub struct Vec3 { pub x: f32, pub y: f32, pub z: f32 }
+/// # }
+/// spelter::layout! {
+///     #[derive(Clone, Copy, NoUninit)]
+///     #[bytemuck(crate = "spelter::bytemuck")]
+///     #[repr(C)]
+///     struct Ball {
+///         at: glam::Vec3 as [f32; 3],
+///         radius: f32,
+///         color: [f32; 3],
+///         _padding: u32,
+///     }
 /// }
-/// spelter::layout!(Ball { at, radius, color, _padding });
 ///
 /// # fn main() -> Result<(), spelter::Error> {
 /// # let context = spelter::Context::new()?;
@@ -67,31 +78,69 @@ impl<T: Layout, const N: usize> Layout for [T; N] {
 ///      @group(0) @binding(0) var<storage, read_write> balls: array<Ball>;
 ///      @compute @workgroup_size(1) fn main() { balls[0].at.z = balls[1].radius; }",
 /// )?;
-/// program.block(0, 0)?.check::<Ball>()?;
+/// let at = glam::Vec3 { x: 1.0, y: 2.0, z: 3.0 };
+/// let balls = context.typed_buffer(&[Ball { at, radius: 0.5, color: [1.0; 3], _padding: 0 }; 2])?;
+/// context.dispatch(&program).bind(0, 0, &balls).groups([1, 1, 1])?; // the layouts agree
+/// assert_eq!(context.read_range::<f32>(&balls, 8..12)?, [0.5]);
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Of a struct that is defined elsewhere:
+///
+/// ```
+/// #[repr(C)]
+/// struct Params {
+///     count: u32,
+///     scale: f32,
+/// }
+/// spelter::layout!(Params { count, scale });
+///
+/// assert_eq!(<Params as spelter::Layout>::layout().bytes(), 8);
+/// ```
 #[macro_export]
 macro_rules! layout {
-    ($name:ident { $($field:ident),* $(,)? }) => {
+    (@field $name:ident $field:ident) => {{
+        fn of_field<S, T: $crate::Layout>(_: fn(&S) -> &T) -> $crate::DataLayout {
+            <T as $crate::Layout>::layout()
+        }
+        of_field(|of: &$name| &of.$field)
+    }};
+    (@field $name:ident $field:ident $as:ty) => {{
+        fn of_field<S, T, A: $crate::Layout>(_: fn(&S) -> &T) -> $crate::DataLayout {
+            const {
+                let same = ::std::mem::size_of::<T>() == ::std::mem::size_of::<A>();
+                ::std::assert!(same, "the type after `as` has another size than the field");
+            }
+            <A as $crate::Layout>::layout()
+        }
+        of_field::<_, _, $as>(|of: &$name| &of.$field)
+    }};
+    ($name:ident { $($field:ident $(as $as:ty)?),* $(,)? }) => {
         impl $crate::Layout for $name {
             fn layout() -> $crate::DataLayout {
                 // All fields are named.
                 fn _all(of: $name) {
                     let $name { $($field: _),* } = of;
                 }
-                fn of_field<S, T: $crate::Layout>(_: fn(&S) -> &T) -> $crate::DataLayout {
-                    <T as $crate::Layout>::layout()
-                }
                 $crate::DataLayout::Struct {
                     name: ::std::stringify!($name).to_owned(),
                     members: ::std::vec![$($crate::DataMember {
                         name: ::std::stringify!($field).to_owned(),
                         offset: ::std::mem::offset_of!($name, $field) as u64,
-                        layout: of_field(|of: &$name| &of.$field),
+                        layout: $crate::layout!(@field $name $field $($as)?),
                     }),*],
                 }
             }
         }
+    };
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[$of_field:meta])* $field_vis:vis $field:ident: $ty:ty $(as $as:ty)?),* $(,)?
+    }) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $($(#[$of_field])* $field_vis $field: $ty),*
+        }
+        $crate::layout!($name { $($field $(as $as)?),* });
     };
 }

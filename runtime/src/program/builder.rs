@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use spelter_driver::{Device, PipelineLayout, PushRange, Specialization, SpecializedShader};
 
-use super::{BindingInfo, Constant, Program, ProgramInner, SetLayout, Source, SpecializationConstant};
+use super::compared::Compared;
+use super::{Constant, Declared, Program, ProgramInner, SetLayout, Source, SpecializationConstant};
 use crate::error::Error;
 use crate::share::Share;
 
@@ -266,7 +267,7 @@ fn create(
 ) -> Result<Program, Error> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let (device, kernel) = (share.device(), shader.kernel());
-    let mut bindings: Vec<_> = kernel.bindings.values().map(BindingInfo::from).collect();
+    let mut bindings: Vec<_> = kernel.bindings.values().map(Declared::from).collect();
     bindings.sort_by_key(|b| (b.group, b.binding));
     size_arrays(&mut bindings, arrays)?;
     let sets = set_layouts(device, &bindings)?;
@@ -287,16 +288,18 @@ fn create(
         push_bytes: kernel.push_bytes,
         specialization,
         bindings,
+        infos: OnceLock::new(),
         sets,
         pipeline,
         blocks: OnceLock::new(),
+        compared: Compared::default(),
     };
     Ok(Program { inner: Arc::new(inner) })
 }
 
 /// Gives binding arrays without a declared size the size that the caller has set, and checks the sizes of others.
-fn size_arrays(bindings: &mut [BindingInfo], given: &BTreeMap<(u32, u32), u32>) -> Result<(), Error> {
-    for BindingInfo { group, binding, count, .. } in bindings.iter_mut().filter(|info| info.count == 0) {
+fn size_arrays(bindings: &mut [Declared], given: &BTreeMap<(u32, u32), u32>) -> Result<(), Error> {
+    for Declared { group, binding, count, .. } in bindings.iter_mut().filter(|info| info.count == 0) {
         *count = given.get(&(*group, *binding)).copied().filter(|count| *count > 0).ok_or_else(|| {
             Error::binding(
                 *group,
@@ -317,7 +320,7 @@ fn size_arrays(bindings: &mut [BindingInfo], given: &BTreeMap<(u32, u32), u32>) 
 }
 
 /// One layout for each set up to the last that the program uses.
-fn set_layouts(device: &Device, bindings: &[BindingInfo]) -> Result<Vec<SetLayout>, Error> {
+fn set_layouts(device: &Device, bindings: &[Declared]) -> Result<Vec<SetLayout>, Error> {
     let max_groups = device.limits().max_bound_descriptor_sets;
     if let Some(binding) = bindings.iter().find(|b| b.group >= max_groups) {
         let problem = format!("groups are numbered 0 to {}", max_groups - 1);

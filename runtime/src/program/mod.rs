@@ -2,7 +2,9 @@
 
 mod binding;
 mod builder;
+mod compared;
 mod constant;
+mod declared;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -12,6 +14,7 @@ use spelter_driver::{ComputePipeline, DescriptorSetLayout};
 pub use binding::BindingInfo;
 pub use builder::{ProgramBuilder, choose_entry};
 pub use constant::Constant;
+pub(crate) use declared::Declared;
 use spelter_shaders::front::Blocks;
 pub use spelter_shaders::front::SpecializationConstant;
 pub use spelter_shaders::ir::BindingKind;
@@ -19,6 +22,7 @@ pub use spelter_shaders::ir::BindingKind;
 use crate::error::Error;
 use crate::layout::{Block, BlockPlace};
 use crate::share::Share;
+use compared::Compared;
 
 /// The source of a shader.
 ///
@@ -80,18 +84,22 @@ struct ProgramInner {
     workgroup_size: [u32; 3],
     push_bytes: u32,
     specialization: Vec<SpecializationConstant>,
-    bindings: Vec<BindingInfo>,
+    bindings: Vec<Declared>,
+    /// The same with names and layouts, made at the first request.
+    infos: OnceLock<Vec<BindingInfo>>,
     sets: Vec<SetLayout>,
     pipeline: ComputePipeline,
     /// Read at the first request.
     blocks: OnceLock<Blocks>,
+    /// Rust types that were compared with the blocks.
+    compared: Compared,
 }
 
 /// The layout of one descriptor set, with its bindings in order.
 #[derive(Debug)]
 pub(crate) struct SetLayout {
     pub(crate) layout: DescriptorSetLayout,
-    pub(crate) bindings: Vec<BindingInfo>,
+    pub(crate) bindings: Vec<Declared>,
 }
 
 impl Program {
@@ -155,7 +163,8 @@ impl Program {
         self.inner.push_bytes
     }
 
-    /// The bindings that the entry point uses, by group and binding.
+    /// The bindings that the entry point uses, by group and binding. The shader is read again for the first request,
+    /// for names and layouts; if there is no memory for that, they are missing.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -171,6 +180,15 @@ impl Program {
     /// # }
     /// ```
     pub fn bindings(&self) -> &[BindingInfo] {
+        self.inner.infos.get_or_init(|| {
+            let unknown = Blocks::default();
+            let blocks = self.blocks().unwrap_or(&unknown);
+            self.declared().iter().map(|declared| BindingInfo::new(declared, blocks)).collect()
+        })
+    }
+
+    /// The bindings, as dispatches check them.
+    pub(crate) fn declared(&self) -> &[Declared] {
         &self.inner.bindings
     }
 
@@ -193,9 +211,9 @@ impl Program {
     /// # }
     /// ```
     pub fn block(&self, group: u32, binding: u32) -> Result<Block, Error> {
-        let is_it = |info: &&BindingInfo| (info.group, info.binding) == (group, binding);
+        let is_it = |info: &&Declared| (info.group, info.binding) == (group, binding);
         let place = BlockPlace::Binding(group, binding);
-        let layout = match self.bindings().iter().find(is_it) {
+        let layout = match self.declared().iter().find(is_it) {
             Some(info) if info.takes_buffer() => self.blocks()?.buffers.get(&(group, binding)),
             Some(info) => return Err(place.error(format!("it is a {}, which has no layout", info.takes_name()))),
             None => return Err(place.error(format!("{self} does not use it"))),

@@ -9,7 +9,7 @@ use crate::bind::Bind;
 use crate::buffer::Buffer;
 use crate::error::{Error, rule};
 use crate::ids::SlotKind;
-use crate::program::{BindingInfo, BindingKind, Program};
+use crate::program::{BindingKind, Declared, Program};
 use crate::share::Share;
 
 /// A binding of a set with a layout of its own: see [`Context::descriptor_set_of`](crate::Context::descriptor_set_of).
@@ -296,7 +296,7 @@ impl<'a> DescriptorSetBuilder<'a> {
     }
 
     /// The bindings of the layout by number.
-    fn checked_layout(&self) -> Result<Vec<BindingInfo>, Error> {
+    fn checked_layout(&self) -> Result<Vec<Declared>, Error> {
         let described = described(self.label.as_deref());
         let wrong = |problem: String, rule: &str| Err(Error::Set(format!("{described}: {problem} (rule: {rule})")));
         let bindings = match self.layout {
@@ -335,11 +335,11 @@ impl<'a> DescriptorSetBuilder<'a> {
 
 impl Given {
     /// The write of a descriptor; the layout has `info` for its binding.
-    fn into_write(self, binding: u32, element: u32, info: Option<&BindingInfo>) -> Write {
+    fn into_write(self, binding: u32, element: u32, info: Option<&Declared>) -> Write {
         let bind = match self {
             Self::Bytes(buffer, range) => {
                 let slice = range.map_or_else(|| (&buffer).into(), |range| buffer.slice(range));
-                match info.map(BindingInfo::slot_kind) {
+                match info.map(Declared::slot_kind) {
                     Some(SlotKind::UniformBuffer) => Bind::uniform(slice),
                     _ => Bind::storage(slice),
                 }
@@ -351,7 +351,7 @@ impl Given {
 }
 
 /// What a set requires of a descriptor of its own layout: only the kind.
-fn info_of(binding: &SetBinding) -> BindingInfo {
+fn info_of(binding: &SetBinding) -> Declared {
     let SetBinding { binding, kind, count } = *binding;
-    BindingInfo { group: 0, binding, kind, count, min_bytes: 0, element_bytes: 0, read_only: false, image: None }
+    Declared { group: 0, binding, kind, count, min_bytes: 0, element_bytes: 0, read_only: false, image: None }
 }

@@ -9,7 +9,7 @@ use super::place::{FillTarget, Place};
 use crate::descriptors::{allocate, write_one};
 use crate::error::Error;
 use crate::ids::Serial;
-use crate::program::{BindingInfo, SetLayout};
+use crate::program::{Declared, SetLayout};
 use crate::share::Share;
 use crate::submission::{Clock, Submission};
 
@@ -28,7 +28,7 @@ pub(crate) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// The descriptors, each as binding, element and place in the set.
-    fn descriptors(self) -> impl Iterator<Item = (&'a BindingInfo, u32, u32)> {
+    fn descriptors(self) -> impl Iterator<Item = (&'a Declared, u32, u32)> {
         let elements = self.layout.bindings.iter().flat_map(|info| (0..info.count).map(move |element| (info, element)));
         elements.zip(self.places).map(|((info, element), place)| (info, element, *place))
     }

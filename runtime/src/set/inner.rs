@@ -17,7 +17,7 @@ use crate::error::{Error, rule};
 use crate::events::{Event, EventLog};
 use crate::ids::{ResourceId, Serial, SetId, Slot};
 use crate::named_by::NamedBy;
-use crate::program::{BindingInfo, Program, SetLayout};
+use crate::program::{Declared, Program, SetLayout};
 use crate::share::{Holder, Share};
 use crate::slot_state::SlotState;
 use crate::submission::Clock;
@@ -29,7 +29,7 @@ pub(crate) struct SetInner {
     share: Arc<Share>,
     pub(super) label: Option<Box<str>>,
     /// By binding, each with the place of its element 0.
-    pub(super) layout: Vec<(BindingInfo, u32)>,
+    pub(super) layout: Vec<(Declared, u32)>,
     pub(super) updatable: bool,
     /// [`Names::now`], for contexts that do not lock the set.
     now: AtomicU64,
@@ -50,12 +50,12 @@ impl SetInner {
     pub(super) fn new(
         share: &Arc<Share>,
         label: Option<Box<str>>,
-        layout: Vec<BindingInfo>,
+        layout: Vec<Declared>,
         updatable: bool,
     ) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut count = 0;
-        let first = |info: BindingInfo| {
+        let first = |info: Declared| {
             let first = count;
             count += info.count;
             (info, first)
@@ -241,7 +241,7 @@ impl SetInner {
     }
 
     /// The first descriptor that was never written, as binding and element.
-    pub(super) fn first_missing(&self) -> Option<(&BindingInfo, u32)> {
+    pub(super) fn first_missing(&self) -> Option<(&Declared, u32)> {
         let state = self.state.lock();
         let all = self.layout.iter().flat_map(|(info, first)| (0..info.count).map(move |at| (info, at, first + at)));
         let mut missing = all.filter(|(.., place)| state.tracked.names().state(*place).is_none());

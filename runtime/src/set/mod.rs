@@ -28,7 +28,7 @@ use std::sync::Arc;
 use crate::bind::Bind;
 use crate::error::{Error, rule};
 use crate::ids::{ObjectId, ResourceId, SetId};
-use crate::program::BindingInfo;
+use crate::program::Declared;
 use crate::share::Share;
 use crate::slot_state::SlotState;
 use inner::{Write, described};
@@ -102,7 +102,7 @@ pub struct SetObject {
 }
 
 impl DescriptorSet {
-    fn new(share: &Arc<Share>, label: Option<Box<str>>, layout: Vec<BindingInfo>, updatable: bool) -> Self {
+    fn new(share: &Arc<Share>, label: Option<Box<str>>, layout: Vec<Declared>, updatable: bool) -> Self {
         Self { inner: SetInner::new(share, label, layout, updatable) }
     }
 

@@ -19,7 +19,7 @@ use crate::descriptors::{ProgramState, SetCache, check_mapped, checked, next_num
 use crate::error::Error;
 use crate::events::EventLog;
 use crate::ids::{Serial, Slot};
-use crate::program::{BindingInfo, Program, SetLayout};
+use crate::program::{Declared, Program, SetLayout};
 use crate::share::Share;
 use crate::submission::Clock;
 
@@ -104,7 +104,7 @@ pub(crate) struct SetState {
 #[derive(Debug)]
 struct GroupState {
     group: u32,
-    descriptors: Vec<(BindingInfo, Slot)>,
+    descriptors: Vec<(Declared, Slot)>,
     places: Box<[u32]>,
     /// [`Names::now`] at the last look, whose names the program accepts; `None` before the first.
     seen: Option<u64>,
@@ -125,7 +125,7 @@ impl GroupState {
     }
 
     /// The descriptors, each with its place in the set.
-    fn iter(&self) -> impl Iterator<Item = (&(BindingInfo, Slot), u32)> + Clone {
+    fn iter(&self) -> impl Iterator<Item = (&(Declared, Slot), u32)> + Clone {
         self.descriptors.iter().zip(self.places.iter().copied())
     }
 
@@ -157,7 +157,7 @@ impl SetState {
         let groups = groups.map(|(group, layout, set)| GroupState::new(program, group, set.inner(), layout));
         Ok(Self {
             number: next_number(),
-            writes: program.bindings().iter().any(|info| info.access().writes()),
+            writes: program.declared().iter().any(|info| info.access().writes()),
             slots: ProgramState::new(program, |group| sets[group].is_none(), bindings, cache),
             slots_number: 0,
             groups: groups.collect::<Result<_, _>>()?,

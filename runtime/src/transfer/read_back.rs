@@ -11,9 +11,9 @@ use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 
 use super::read::{values_of, whole};
-use super::target::{check_inside, level_bytes};
+use super::target::{check_inside, level_bytes, region};
 use super::texel_type::check_texel_type;
-use super::texels::{Direction, packed};
+use super::texels::Direction;
 use crate::barrier::Use;
 use crate::buffer::{Buffer, BufferSlice};
 use crate::context::Context;
@@ -133,7 +133,7 @@ impl Context {
             let number = part.ranges(texels.info().levels).into_iter().next().unwrap_or_default();
             let read = Use::of(resource, &source, number, Access::Read);
             let write = Use::own(&staging, 0..bytes, Access::Write);
-            let (to, region) = (staging.buffer()?, packed(texels.info(), 0, (level, layer)));
+            let (to, region) = (staging.buffer()?, region(texels.info(), level, layer));
             state.transfer(CommandKind::Copy, &[read, write], |commands| {
                 Direction::ToBuffer.record(commands, (to, texels), region)
             })?;

@@ -94,7 +94,7 @@ pub(crate) fn check_inside(
 }
 
 /// Bytes of the packed texels of a level of a layer.
-pub(crate) fn level_bytes(object: &ResourceObject, at: (u32, u32)) -> Result<u64, Error> {
+pub(super) fn level_bytes(object: &ResourceObject, at: (u32, u32)) -> Result<u64, Error> {
     Ok(Rows::of(object, at)?.total())
 }
 

@@ -72,3 +72,87 @@ fn an_image_of_another_size_is_an_error_of_the_submission() {
     context.submit(&commands).unwrap();
     assert_eq!(context.read::<u32>(&to).unwrap(), [1, 2, 3, 4]);
 }
+
+/// A box in several layers, from and to a buffer with rows and layers apart, in a context and in a command buffer.
+fn boxes(context: &Context, recorded: bool) {
+    let bytes: Vec<u16> = (0..64).collect();
+    let from = context.buffer_from(&bytes).unwrap();
+    let to = context.buffer(128).holding(&[0xffffu16; 64]).unwrap();
+    let image = context.image(vk::Format::R16_UINT, [12, 8, 1]).levels(2).layers(4).build().unwrap();
+    for layer in 0..4 {
+        context.write_image(&image, 1, layer, &[1000u16; 24]).unwrap();
+    }
+    // 3 x 2 texels from (2, 1) on in the second and third layer of level 1; rows of 5 texels, layers of 3 rows.
+    let region = image.texels(1, 1).layers(2).origin([2, 1, 0]).extent([3, 2, 1]).row_bytes(10).slice_rows(3);
+    // Back as a column of each.
+    let column = image.texels(1, 1).layers(2).origin([4, 0, 0]).extent([1, 4, 1]);
+    if recorded {
+        let commands = context.record(|commands| {
+            commands.copy_buffer_to_image(&from, 4, region)?;
+            commands.copy_image_to_buffer(column, &to, 2)
+        });
+        let commands = commands.unwrap();
+        // Commands name no storage: they are recorded again.
+        let _hold = spelter::testing::hold(context).unwrap();
+        context.fill(&to, 0xffff_ffff).unwrap();
+        context.submit(&commands).unwrap();
+    } else {
+        context.copy_buffer_to_image(&from, 4, region).unwrap();
+        context.copy_image_to_buffer(column, &to, 2).unwrap();
+    }
+    for (layer, first) in [(0, None), (1, Some(2u16)), (2, Some(17)), (3, None)] {
+        let mut wanted = [1000u16; 24];
+        for (row, x) in (0..2u16).flat_map(|row| (0..3u16).map(move |x| (row, x))) {
+            let place = usize::from(row + 1) * 6 + usize::from(x) + 2;
+            wanted[place] = first.map_or(1000, |first| first + row * 5 + x);
+        }
+        assert_eq!(context.read_image::<u16>(&image, 1, layer).unwrap(), wanted, "layer {layer}");
+    }
+    let back = context.read::<u16>(&to).unwrap();
+    assert_eq!(back[..10], [0xffff, 1000, 4, 9, 1000, 1000, 19, 24, 1000, 0xffff], "recorded: {recorded}");
+}
+
+#[test]
+fn boxes_of_texels_are_copied_with_pitches() {
+    let context = context();
+    boxes(&context, false);
+    boxes(&context, true);
+}
+
+#[test]
+fn slices_of_a_volume_are_copied_with_pitches() {
+    let context = context();
+    let image = context.image(vk::Format::R32_UINT, [2, 2, 3]).build().unwrap();
+    context.write_image(&image, 0, 0, &(0..12).collect::<Vec<u32>>()).unwrap();
+    let to = context.buffer_zeroed(80).unwrap();
+    // The last two slices without their first column, 12 bytes from row to row and 3 rows from slice to slice.
+    let region = image.texels(0, 0).origin([1, 0, 1]).row_bytes(12).slice_rows(3);
+    context.copy_image_to_buffer(region, &to, 4).unwrap();
+    let mut wanted = [0u32; 20];
+    for (place, value) in [(1, 5), (4, 7), (10, 9), (13, 11)] {
+        wanted[place] = value;
+    }
+    assert_eq!(context.read::<u32>(&to).unwrap(), wanted);
+    // The last row needs no pitch after it: 14 words are enough, 13 are not.
+    let exact = context.buffer_zeroed(56).unwrap();
+    context.copy_image_to_buffer(region, &exact, 4).unwrap();
+    let error = context.copy_image_to_buffer(region, &context.buffer_zeroed(52).unwrap(), 4).unwrap_err();
+    assert!(matches!(&error, Error::Range(text) if text.contains("bytes 4..56 of a buffer of 52 bytes")), "{error}");
+}
+
+/// A recorded box does not depend on the size of the image, as long as it is inside.
+#[test]
+fn a_recorded_box_needs_room_in_the_image() {
+    let context = context();
+    let image = context.image(vk::Format::R32_UINT, [4, 1, 1]).label("image").build().unwrap();
+    let from = context.buffer_from(&[7u32]).unwrap();
+    let region = image.texels(0, 0).origin([2, 0, 0]).extent([1, 1, 1]);
+    let commands = context.record(|commands| commands.copy_buffer_to_image(&from, 0, region)).unwrap();
+    context.resize_image(&image, [3, 1, 1]).unwrap();
+    context.submit(&commands).unwrap();
+    assert_eq!(context.read_image::<u32>(&image, 0, 0).unwrap()[2], 7);
+    context.resize_image(&image, [2, 1, 1]).unwrap();
+    let error = context.submit(&commands).unwrap_err();
+    let wanted = "command 0, copy: 1 texels from 2 of 2 in x of level 0 of image `image`";
+    assert!(matches!(&error, Error::Range(text) if text.contains(wanted)), "{error}");
+}

@@ -7,6 +7,8 @@ use super::{Case, GONE, INSIDE, MAPPED};
 const TEXEL: &str =
     "(rule: values of an image have its numeric type, or are unsigned and have the bits of a channel or of a texel)";
 
+const BOX: &str = "(rule: a copied box has texels, and lies within its level)";
+
 pub(super) const CASES: &[Case] = &[
     (
         "a level is written as a whole",
@@ -30,6 +32,48 @@ pub(super) const CASES: &[Case] = &[
         "recorded texels lie in their buffer",
         |s| s.context.record(|c| c.copy_image_to_buffer((&s.sheet, 0, 0), &s.to, u64::MAX)).map(drop),
         "copy: bytes 18446744073709551615..18446744073709551615 of buffer `to` of 64 bytes",
+        INSIDE,
+    ),
+    (
+        "a box of texels lies in its level",
+        |s| s.context.copy_buffer_to_image(&s.source, 0, s.sheet.texels(0, 0).origin([3, 0, 0]).extent([2, 1, 1])),
+        "copy: 2 texels from 3 of 4 in x of level 0 of image `sheet` of 4x4x1 R32_UINT",
+        BOX,
+    ),
+    (
+        "a box of texels is not empty",
+        |s| s.context.copy_image_to_buffer(s.sheet.texels(0, 0).extent([1, 0, 1]), &s.to, 0),
+        "copy: 0 texels from 0 of 4 in y of level 0 of image `sheet` of 4x4x1 R32_UINT",
+        BOX,
+    ),
+    (
+        "a box of texels has an origin in its level",
+        |s| s.context.record(|c| c.copy_image_to_buffer(s.sheet.texels(1, 0).origin([0, 0, 1]), &s.to, 0)).map(drop),
+        "copy: 0 texels from 1 of 1 in z of level 1 of image `sheet` of 4x4x1 R32_UINT",
+        BOX,
+    ),
+    (
+        "rows of texels in a buffer do not overlap",
+        |s| s.context.copy_buffer_to_image(&s.source, 0, s.sheet.texels(1, 0).row_bytes(4)),
+        "copy: rows of 8 bytes, 4 bytes apart, with texels of 4 bytes, for image `sheet` of 4x4x1 R32_UINT",
+        "bufferRowLength-09101))",
+    ),
+    (
+        "rows of texels in a buffer begin at whole texels",
+        |s| s.context.copy_buffer_to_image(&s.source, 0, s.sheet.texels(1, 0).row_bytes(10)),
+        "copy: rows of 8 bytes, 10 bytes apart, with texels of 4 bytes, for image `sheet` of 4x4x1 R32_UINT",
+        "bufferRowLength-09101))",
+    ),
+    (
+        "slices of texels in a buffer do not overlap",
+        |s| s.context.copy_buffer_to_image(&s.source, 0, s.sheet.texels(1, 0).slice_rows(1)),
+        "copy: slices of 2 rows, 1 rows apart, for image `sheet` of 4x4x1 R32_UINT",
+        "bufferImageHeight-09102))",
+    ),
+    (
+        "there are such layers to be copied",
+        |s| s.context.copy_buffer_to_image(&s.source, 0, s.sheet.texels(1, 0).layers(0)),
+        "copy: layers 0..0 of 1 of image `sheet` of 4x4x1 R32_UINT",
         INSIDE,
     ),
     (

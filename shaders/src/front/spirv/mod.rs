@@ -149,7 +149,11 @@ impl Module {
     /// The layouts of the module's buffers and push constants, after specialization.
     pub fn blocks(&self, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {
         let (types, _) = constants::declare(&self.sections, specialization)?;
-        Ok(blocks::of_module(&self.sections, &types))
+        let mut blocks = blocks::of_module(&self.sections, &types);
+        for (set, binding, name) in self.binding_names() {
+            blocks.names.entry((set, binding)).or_insert(name);
+        }
+        Ok(blocks)
     }
 
     /// Specializes an entry point and translates it.

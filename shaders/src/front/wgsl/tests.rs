@@ -95,6 +95,8 @@ fn blocks_have_the_names_and_offsets_of_their_members() {
     let blocks = Module::parse(text).unwrap().blocks("main", &BTreeMap::new()).unwrap();
     let shown: Vec<_> = blocks.buffers.values().map(ToString::to_string).collect();
     assert_eq!(shown, ["Scene", "array<vec2<i32>>", "array<vec4<f32>, 3>"]);
+    let names: Vec<_> = blocks.names.values().map(String::as_str).collect();
+    assert_eq!(names, ["scene", "list", "rows"]);
     let DataLayout::Struct { members, .. } = &blocks.buffers[&(0, 0)] else { panic!("{blocks:?}") };
     let members = members.iter().map(|member| format!("{} {} {}", member.offset, member.name, member.layout));
     assert_eq!(
