@@ -14,13 +14,65 @@
 use std::time::{Duration, Instant};
 
 use spelter::check::{CheckOptions, CheckStats, Severity};
-use spelter::{Backend, Context};
-use spelter_benches::kernels;
+use spelter::{Backend, Buffer, Context, Program};
 use spelter_benches::measure::Stopwatch;
-use spelter_benches::work::{Kernel, Prepared, Size};
+use spelter_benches::unit::{Limit, Target, Unit, Yardstick};
+use spelter_benches::work::{Cost, Kernel, Prepared, Size, Work};
+use spelter_benches::{Error, kernels};
 
 /// Time for the runs of one kernel in one mode, after the first one.
 const PERIOD: Duration = Duration::from_millis(600);
+
+/// Accesses of less than a word, of which the main table has none: storage of 16 bits.
+const SAXPY_F16: Kernel = Kernel {
+    name: "saxpy_f16",
+    unit: Unit::Bytes,
+    limit: Limit::Triad,
+    target: Target { factor: 1.0, of: Yardstick::Limit },
+    prepare: |context, size| Ok(Box::new(Halves::new(context, size)?)),
+};
+
+const HALVES: &str = "enable f16;
+@group(0) @binding(0) var<storage, read> x: array<f16>;
+@group(0) @binding(1) var<storage, read_write> y: array<f16>;
+@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
+    y[id.x] = 0.5h * y[id.x] + x[id.x];
+}";
+
+struct Halves {
+    context: Context,
+    program: Program,
+    buffers: [Buffer; 2],
+    count: u32,
+}
+
+impl Halves {
+    fn new(context: &Context, size: Size) -> Result<Self, Error> {
+        let count = if size == Size::Small { 1024 } else { 8 << 20 };
+        let zeros = vec![0u16; count as usize];
+        let buffers = [context.buffer_from(&zeros)?, context.buffer_from(&zeros)?];
+        Ok(Self { program: context.program_wgsl(HALVES)?, buffers, context: context.clone(), count })
+    }
+}
+
+impl Work for Halves {
+    fn cost(&self) -> Cost {
+        let bytes = f64::from(self.count) * 6.0;
+        Cost { amount: bytes, bytes, working_set: self.count as usize * 4 }
+    }
+
+    fn record(&self) -> Result<(), Error> {
+        let [x, y] = &self.buffers;
+        let dispatch = self.context.dispatch(&self.program).bind(0, 0, x).bind(0, 1, y);
+        Ok(dispatch.invocations([self.count, 1, 1])?)
+    }
+
+    fn plain(&mut self) {}
+
+    fn compare(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
 
 /// What was measured of a kernel.
 struct Row {
@@ -90,7 +142,7 @@ fn main() {
     for backend in Backend::available().filter(|&backend| backend != Backend::Interpreter) {
         println!("{:<24} {:>12} {:>12} {:>8}  {backend}", "kernel", "plain, ms", "checked, ms", "ratio");
         let mut ratios = Vec::new();
-        for kernel in kernels::ALL.iter().filter(wanted) {
+        for kernel in kernels::ALL.iter().chain([&SAXPY_F16]).filter(wanted) {
             let row = measure(kernel, backend, size);
             let [plain, checked] = row.seconds.map(|seconds| seconds * 1e3);
             println!("{:<24} {plain:>12.3} {checked:>12.3} {:>8.2}", row.kernel, row.ratio());

@@ -7,7 +7,7 @@ use spelter_shaders::compile::{Backend, Checked, Checks, Module, compile_checked
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{InstData, Kernel, Semantics, SiteAction, verify};
 
-use crate::checked_inline::{APART, PROGRAMS, Random, kernel, run};
+use crate::checked_inline::{APART, Offer, PROGRAMS, Random, kernel, run};
 
 /// A kernel in which invocations exchange words of a buffer and of workgroup memory at barriers.
 fn exchange(barriers: &str) -> Kernel {
@@ -133,7 +133,7 @@ fn races_are_the_same_whether_memory_barriers_stay_or_not() {
             let [needed, all] = [Checks::Needed, Checks::All].map(|checks| {
                 let checked = compile_checked(&kernel, Backend::X86(isa), checks);
                 assert_eq!(checked.fallback, None, "{barriers}");
-                run(&checked, &kernel, (memory, APART), profile, true).0
+                run(&checked, &kernel, (memory, APART), profile, Offer::All).0
             });
             // Of accesses by the same invocation to the same words the calls are the same.
             let kinds = |found: &str| {
@@ -178,7 +178,7 @@ fn with_fences(kernel: &Kernel, random: &mut Random) -> Kernel {
 
 /// What is found of a kernel with memory barriers, with the sites of the kernel without them.
 fn kinds(checked: &Checked, kernel: &Kernel, memory: GuestSlice, profile: Profile) -> (Vec<String>, u64) {
-    let (found, calls) = run(checked, kernel, (memory, APART), profile, true);
+    let (found, calls) = run(checked, kernel, (memory, APART), profile, Offer::All);
     let word = |line: &str| -> Option<String> {
         let number: usize = line.trim().strip_prefix("site: site")?.trim_end_matches(',').parse().ok()?;
         let (_, data) = checked.kernel.sites.iter().nth(number)?;

@@ -14,7 +14,7 @@ use spelter_shaders::check::{Detector, InlineChecks, InlineMemory, Launch, Limit
 use spelter_shaders::compile::{Backend, Checked, Checks, Module, compile_checked};
 use spelter_shaders::front::spvasm;
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::ir::{Kernel, MemoryModel, Scope, Site};
+use spelter_shaders::ir::{InstData, Kernel, MemoryModel, Place, Scope, Site, VariableSpace, Width};
 
 pub(crate) const PROGRAMS: u64 = 150;
 
@@ -138,16 +138,29 @@ OpReturn
 OpFunctionEnd
 ";
 
+/// What the detector offers to machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Nothing,
+    /// The memory is as if machine code settled accesses, which makes calls.
+    Unused,
+    All,
+}
+
 /// A detector that counts what is reported to it.
 struct Counting {
     detector: Detector,
-    inline: bool,
+    offer: Offer,
     calls: u64,
 }
 
 impl Observer for Counting {
     fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
-        if self.inline { self.detector.inline(checks, buffers) } else { None }
+        match self.offer {
+            Offer::Nothing => None,
+            Offer::Unused => self.detector.inline(checks, buffers).and(None),
+            Offer::All => self.detector.inline(checks, buffers),
+        }
     }
 
     fn begin(&mut self, workgroup: u64) {
@@ -198,6 +211,9 @@ impl Observer for Counting {
     }
 }
 
+/// By calls, and by machine code.
+pub(crate) const BOTH: [Offer; 2] = [Offer::Nothing, Offer::All];
+
 /// Where buffers begin that have no memory in common.
 pub(crate) const APART: [u64; 3] = [0, 1024, 2048];
 
@@ -208,7 +224,7 @@ pub(crate) fn run(
     kernel: &Kernel,
     (memory, starts): (GuestSlice, [u64; 3]),
     profile: Profile,
-    inline: bool,
+    offer: Offer,
 ) -> (String, u64) {
     let start = memory.address() as u64;
     let buffers = starts.map(|start| memory.slice(start, 4 * WORDS));
@@ -220,7 +236,7 @@ pub(crate) fn run(
     };
     let sites = &checked.kernel.sites;
     let detector = Detector::new(sites, launch, profile, Limits::default());
-    let mut counting = Counting { detector, inline, calls: 0 };
+    let mut counting = Counting { detector, offer, calls: 0 };
     counting.detector.reserve(start..start + memory.len()).unwrap();
     let mut found = String::new();
     for dispatch in 0..2 {
@@ -257,8 +273,7 @@ fn accesses_that_machine_code_settles_race_as_they_do_by_calls() {
             for checks in [Checks::Needed, Checks::NeededMarked] {
                 let checked = compile_checked(&kernel, Backend::X86(isa), checks);
                 for profile in [Profile::Common, Profile::Spec] {
-                    let [by_calls, inline] =
-                        [false, true].map(|inline| run(&checked, &kernel, (memory, APART), profile, inline));
+                    let [by_calls, inline] = BOTH.map(|offer| run(&checked, &kernel, (memory, APART), profile, offer));
                     assert_eq!(inline.0, by_calls.0, "seed {seed}, {}, {profile:?}, {checks:?}\n{text}", isa.name());
                     racy += u64::from(by_calls.0.contains("Kind {"));
                     calls[0] += by_calls.1;
@@ -284,8 +299,7 @@ fn accesses_to_what_several_descriptors_have_are_left_to_calls() {
             let kernel = Module::from_wgsl(&text).unwrap().kernel("main", &Default::default()).unwrap();
             let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
             let starts = overlapping[seed as usize % overlapping.len()];
-            let [by_calls, inline] =
-                [false, true].map(|inline| run(&checked, &kernel, (memory, starts), Profile::Spec, inline));
+            let [by_calls, inline] = BOTH.map(|offer| run(&checked, &kernel, (memory, starts), Profile::Spec, offer));
             assert_eq!(inline.0, by_calls.0, "seed {seed}, {}, {starts:?}\n{text}", isa.name());
             racy += u64::from(by_calls.0.contains("Kind {"));
             calls[0] += by_calls.1;
@@ -313,7 +327,7 @@ fn atomics_on_what_several_descriptors_have_race_with_plain_accesses() {
     for isa in Isa::available() {
         let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
         let [by_calls, inline] =
-            [false, true].map(|inline| run(&checked, &kernel, (memory, [0, 0, 2048]), Profile::Spec, inline).0);
+            BOTH.map(|offer| run(&checked, &kernel, (memory, [0, 0, 2048]), Profile::Spec, offer).0);
         assert_eq!(inline, by_calls, "{}", isa.name());
         assert!(inline.contains("Kind {"), "{}: {inline}", isa.name());
     }
@@ -326,10 +340,83 @@ fn private_accesses_race_whether_the_detector_offers_memory_or_not() {
     for access in ["None", "NonPrivatePointer"] {
         let words = spvasm::assemble(&PRIVATE.replace("ACCESS", access)).unwrap();
         let kernel = Module::from_spirv(&words).unwrap().kernel("main", &Default::default()).unwrap();
-        for (isa, inline) in Isa::available().flat_map(|isa| [(isa, false), (isa, true)]) {
+        for (isa, offer) in Isa::available().flat_map(|isa| BOTH.map(|offer| (isa, offer))) {
             let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
-            let (found, _) = run(&checked, &kernel, (memory, APART), Profile::Common, inline);
-            assert!(found.contains("Kind {"), "{access}, {}, {inline}: {found}", isa.name());
+            let (found, _) = run(&checked, &kernel, (memory, APART), Profile::Common, offer);
+            assert!(found.contains("Kind {"), "{access}, {}, {offer:?}: {found}", isa.name());
         }
+    }
+}
+
+/// How the accesses of a kernel to words become smaller ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Narrow {
+    /// To arrays of such elements.
+    To(Width),
+    /// Some of them, to a part of the word.
+    Some,
+}
+
+fn narrow(kernel: &mut Kernel, how: Narrow, random: &mut Random) {
+    let Kernel { insts, variables, .. } = kernel;
+    let is_shared = |place: &Place| match *place {
+        Place::Variable { variable, .. } => variables[variable].space == VariableSpace::Workgroup,
+        place => matches!(place, Place::Buffer { .. }),
+    };
+    for data in insts.values_mut() {
+        match data {
+            InstData::Element { stride, .. } => {
+                if let (Narrow::To(width), 4) = (how, *stride) {
+                    *stride = width.bytes();
+                }
+            }
+            InstData::Load { place, width, .. } | InstData::Store { place, width, .. } if is_shared(place) => {
+                *width = match how {
+                    Narrow::To(width) => width,
+                    Narrow::Some => [Width::Word, Width::Half, Width::Byte][random.below(3) as usize],
+                };
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The kinds of candidates, and the contents of the memory.
+fn kinds(found: &str) -> Vec<&str> {
+    let names = ["site:", "distance:", "relation:", "cause:", "["];
+    let lines = found.lines().map(str::trim).filter(|line| names.iter().any(|name| line.starts_with(name)));
+    // Examples have other members.
+    lines.collect()
+}
+
+#[test]
+fn accesses_of_less_than_a_word_race_in_machine_code_as_they_do_by_calls() {
+    let memory = GuestSlice::leak(4 * 256 * 3);
+    for isa in Isa::available() {
+        let (mut racy, mut calls) = (0, [0; 2]);
+        for seed in 0..PROGRAMS {
+            let (text, _) = kernel(seed);
+            let mut kernel = Module::from_wgsl(&text).unwrap().kernel("main", &Default::default()).unwrap();
+            let how = [Narrow::To(Width::Half), Narrow::To(Width::Byte), Narrow::Some][seed as usize % 3];
+            narrow(&mut kernel, how, &mut Random(seed));
+            for checks in [Checks::Needed, Checks::NeededMarked] {
+                let checked = compile_checked(&kernel, Backend::X86(isa), checks);
+                assert_eq!(checked.fallback, None);
+                let [by_history, by_calls, inline] = [Offer::Nothing, Offer::Unused, Offer::All]
+                    .map(|offer| run(&checked, &kernel, (memory, APART), Profile::Spec, offer));
+                let context = || format!("seed {seed}, {how:?}, {}, {checks:?}\n{text}", isa.name());
+                if how != Narrow::Some {
+                    assert_eq!(inline.0, by_calls.0, "{}", context());
+                }
+                for other in [&by_calls.0, &by_history.0] {
+                    assert_eq!(kinds(&inline.0), kinds(other), "{}", context());
+                }
+                racy += u64::from(by_calls.0.contains("Kind {"));
+                calls[0] += by_calls.1;
+                calls[1] += inline.1;
+            }
+        }
+        assert!((PROGRAMS / 4..PROGRAMS * 7 / 4).contains(&racy), "{racy} executions race");
+        assert!(calls[1] < calls[0] / 2, "{calls:?}: most are settled without a call");
     }
 }

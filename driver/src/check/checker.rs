@@ -105,6 +105,9 @@ pub struct CheckStats {
     pub signals_forgotten: u64,
     /// Findings that were not kept, because there were too many.
     pub findings_dropped: u64,
+    /// Times that a dispatch used up the numbers of the detector's epochs: of accesses before such a moment it knows
+    /// less, so that more is suspected, and warnings name fewer invocations.
+    pub epochs_used_up: u64,
     /// Bytes that were copied before a dispatch, so that it can run again: the most of one dispatch. Pages of zeros are
     /// not copied.
     pub largest_copy: u64,

@@ -1,15 +1,15 @@
 //! The verdict on a candidate: the axioms of the memory model on slices of the recording.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::check::{self, Agents};
 use spelter_shaders::ir::Site;
 
-use super::barrier_order::WordOrder;
-use super::link_order::WordLinks;
 use super::log::{Accessed, Index, Log, Word};
 use super::slice::{EFFORT, OnePath, Purpose, Slice, Undecided, by_a_path, decide_long, for_repair, slice_of};
+use super::word_facts::{LastWord, WordFacts};
 
 /// The most pairs of accesses that are decided for a candidate.
 const MAX_PAIRS: usize = 4096;
@@ -152,10 +152,7 @@ pub(super) struct Pairs<'a> {
     pub(super) candidate: &'a Candidate,
     /// The accesses of the word, in order.
     pub(super) accesses: &'a [Index],
-    pub(super) described: Vec<Accessed>,
-    /// What barriers order of them, and what all releases and acquires do.
-    order: Option<WordOrder<'a>>,
-    links: WordLinks<'a>,
+    facts: Rc<WordFacts<'a>>,
     effort: usize,
     for_repair: usize,
     /// Whether any pair conflicts, and those that were decided with a slice.
@@ -176,14 +173,22 @@ pub(super) struct RacingPair {
 impl<'a> Pairs<'a> {
     /// The pairs, with a part of the effort that is left for the dispatch.
     pub(super) fn new(log: &'a Log, candidate: &'a Candidate, room: &mut Room) -> Self {
+        Self::with(&mut LastWord::default(), log, candidate, room)
+    }
+
+    /// The same, with what is known of the word that was asked about before.
+    pub(super) fn with<'l: 'a>(
+        last: &mut LastWord<'l>,
+        log: &'l Log,
+        candidate: &'a Candidate,
+        room: &mut Room,
+    ) -> Self {
         let accesses = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
         Self {
             log,
             candidate,
             accesses,
-            described: accesses.iter().map(|&index| log.accessed(index)).collect(),
-            order: WordOrder::new(log, accesses),
-            links: WordLinks::new(log, accesses),
+            facts: last.facts(log, candidate.word, accesses),
             effort: room.take_effort(),
             for_repair: std::mem::take(&mut room.for_repair),
             conflicting: false,
@@ -191,6 +196,11 @@ impl<'a> Pairs<'a> {
             open: None,
             suspected: None,
         }
+    }
+
+    /// The accesses of the word.
+    pub(super) fn described(&self) -> &[Accessed] {
+        &self.facts.described
     }
 
     /// Gives back the effort that is left.
@@ -201,13 +211,14 @@ impl<'a> Pairs<'a> {
 
     /// The places before one of which the accesses may race with it: barriers order those in between.
     pub(super) fn before(&self, second: usize) -> [Range<usize>; 2] {
-        let ordered = self.order.as_ref().map_or(0..0, |order| order.ordered_before(second));
+        let ordered = self.facts.order.as_ref().map_or(0..0, |order| order.ordered_before(second));
         [0..ordered.start, ordered.end..second]
     }
 
     /// Whether releases and acquires order two accesses, or one invocation makes both alike, which its program orders.
     pub(super) fn are_ordered(&self, (first, second): (usize, usize)) -> bool {
-        self.order.as_ref().is_some_and(|order| order.orders(first, second)) || self.links.orders(first, second)
+        self.facts.order.as_ref().is_some_and(|order| order.orders(first, second))
+            || self.facts.links.orders(first, second)
     }
 
     /// Those with a later access by the instruction of this suspicion come first, and its own pairs have some effort
@@ -231,14 +242,14 @@ impl<'a> Pairs<'a> {
     fn first_of(&mut self, suspected: &check::Candidate) -> Option<RacingPair> {
         let mut decided = 0;
         for second in 0..self.accesses.len() {
-            let later = &self.described[second];
+            let later = &self.facts.described[second];
             if (later.site, later.by) != (suspected.second.site, suspected.second.invocation) {
                 continue;
             }
             let [others, near] = self.before(second);
             for first in others.chain(near).rev() {
                 let pair = (first, second);
-                let is_of = is_of(&self.described[first].by, suspected.first.agents, self.log.subgroup_size());
+                let is_of = is_of(&self.facts.described[first].by, suspected.first.agents, self.log.subgroup_size());
                 if !is_of || !self.conflicts(pair) || self.are_ordered(pair) {
                     continue;
                 }
@@ -257,10 +268,10 @@ impl<'a> Pairs<'a> {
     fn first_of_all(&mut self) -> Option<RacingPair> {
         let mut looks = 0usize;
         let preferred = self.suspected.map(|suspected| suspected.second.site);
-        let is_preferred = |pairs: &Self, second: usize| Some(pairs.described[second].site) == preferred;
+        let is_preferred = |pairs: &Self, second: usize| Some(pairs.facts.described[second].site) == preferred;
         for pass in [true, false] {
             for second in 0..self.accesses.len() {
-                if is_preferred(self, second) != pass || !self.candidate.second.matches(&self.described[second]) {
+                if is_preferred(self, second) != pass || !self.candidate.second.matches(&self.facts.described[second]) {
                     continue;
                 }
                 let [others, near] = self.before(second);
@@ -305,12 +316,12 @@ impl<'a> Pairs<'a> {
     /// The two accesses of a pair, the earlier one first.
     pub(super) fn accesses(&self, race: &RacingPair) -> (Accessed, Accessed) {
         let (first, second) = race.places;
-        (self.described[first], self.described[second])
+        (self.facts.described[first], self.facts.described[second])
     }
 
     /// Why it is not known whether a pair races, if none was found to, and the pair if there is one.
     pub(super) fn undecided(&self) -> Option<(Undecided, Option<(Accessed, Accessed)>)> {
-        let described = |pair: (usize, usize)| (self.described[pair.0], self.described[pair.1]);
+        let described = |pair: (usize, usize)| (self.facts.described[pair.0], self.facts.described[pair.1]);
         match self.open {
             Some((reason, pair)) => Some((reason, pair.map(described))),
             None if self.log.stopped.is_some() => self.log.stopped.map(|why| (why, None)),
@@ -321,7 +332,7 @@ impl<'a> Pairs<'a> {
     }
 
     pub(super) fn conflicts(&self, (first, second): (usize, usize)) -> bool {
-        self.candidate.first.matches(&self.described[first])
+        self.candidate.first.matches(&self.facts.described[first])
             && conflict(self.log, self.accesses[first], self.accesses[second])
     }
 
@@ -342,7 +353,7 @@ impl<'a> Pairs<'a> {
         self.for_repair -= most - effort;
         let updates = [first, second].map(|at| update_at(self.log, self.accesses, at));
         let updates = updates[0].zip(updates[1]).map(|(first, second)| [first, second]);
-        Confirmed { first: self.described[first], second: self.described[second], slice, updates }
+        Confirmed { first: self.facts.described[first], second: self.facts.described[second], slice, updates }
     }
 }
 

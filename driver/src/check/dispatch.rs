@@ -81,6 +81,7 @@ impl DispatchRun<'_> {
             counts.suspicions += kinds.len() as u64;
             counts.accesses_not_checked += given_up.accesses;
             counts.findings_dropped += given_up.candidates + given_up.barriers;
+            counts.epochs_used_up += given_up.eras;
         });
         let mut interrupted = None;
         if !kinds.is_empty() {

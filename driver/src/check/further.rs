@@ -63,9 +63,10 @@ impl Pairs<'_> {
         let (ordered, waiting, open) = (HashMap::default(), Default::default(), HashMap::default());
         let mut search = Search { room: share, ordered, waiting, open };
         let mut races = Vec::new();
-        let of = |pairs: &Self, (first, second): (usize, usize)| key(&pairs.described[first], &pairs.described[second]);
+        let of =
+            |pairs: &Self, (first, second): (usize, usize)| key(&pairs.described()[first], &pairs.described()[second]);
         'all: for second in 0..self.accesses.len() {
-            if !self.candidate.second.matches(&self.described[second]) {
+            if !self.candidate.second.matches(&self.described()[second]) {
                 continue;
             }
             let [others, near] = self.before(second);
@@ -105,7 +106,7 @@ impl Pairs<'_> {
         }
         room.take(share, search.room);
         let described = |(key, (pair, why, is_seen)): (K, ((usize, usize), Undecided, bool))| {
-            let accesses = (self.described[pair.0], self.described[pair.1]);
+            let accesses = (self.described()[pair.0], self.described()[pair.1]);
             let are_ordered = search.ordered.get(&self.sites(pair)).is_some_and(|&ordered| ordered >= MANY_ORDERED);
             (key, OpenPair { accesses, why, is_suspect: is_seen && !are_ordered })
         };
@@ -138,11 +139,11 @@ impl Pairs<'_> {
         key: &impl Fn(&Self, (usize, usize)) -> K,
     ) {
         let mut seen = HashSet::default();
-        let earlier: Vec<_> = (0..self.accesses.len()).filter(|&at| seen.insert(self.described[at].site)).collect();
+        let earlier: Vec<_> = (0..self.accesses.len()).filter(|&at| seen.insert(self.described()[at].site)).collect();
         seen.clear();
-        let matches = |&at: &usize| self.candidate.second.matches(&self.described[at]);
+        let matches = |&at: &usize| self.candidate.second.matches(&self.described()[at]);
         let later = (from..self.accesses.len()).rev().filter(matches);
-        for second in later.filter(|&at| seen.insert(self.described[at].site)) {
+        for second in later.filter(|&at| seen.insert(self.described()[at].site)) {
             let pairs = earlier.iter().take_while(|&&first| first < second).map(|&first| (first, second));
             for pair in pairs.filter(|&pair| self.conflicts(pair)) {
                 search.open.entry(key(self, pair)).or_insert((pair, Undecided::TooManyPairs, false));
@@ -151,6 +152,6 @@ impl Pairs<'_> {
     }
 
     fn sites(&self, (first, second): (usize, usize)) -> (Site, Site) {
-        (self.described[first].site, self.described[second].site)
+        (self.described()[first].site, self.described()[second].site)
     }
 }

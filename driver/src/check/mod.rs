@@ -45,6 +45,7 @@ mod step;
 mod suspicion;
 mod untouched;
 mod update;
+mod word_facts;
 mod words;
 
 pub use checker::CheckStats;

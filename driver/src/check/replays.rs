@@ -17,6 +17,7 @@ use super::guards::Guards;
 use super::log::{Accessed, Log, Word};
 use super::record::{Interrupted, Record, Wanted};
 use super::slice::Undecided;
+use super::word_facts::LastWord;
 
 /// Words that one replay records, at most: each needs a look-up for every access.
 const MAX_WORDS: usize = 1 << 15;
@@ -146,9 +147,10 @@ impl DispatchRun<'_> {
             work += record.work;
             interrupted = record.interrupted;
             let mut undecided = Vec::new();
+            let mut last = LastWord::default();
             for mut suspicion in left {
                 let was_confirmed = suspicion.is_confirmed;
-                let open = races.decide(&record.log, &mut suspicion);
+                let open = races.decide((&record.log, &mut last), &mut suspicion);
                 match (was_confirmed, suspicion.is_confirmed) {
                     (false, true) => self.code.checker.count(|counts| counts.confirmed += 1),
                     (false, false) if open.is_empty() => self.code.checker.count(|counts| counts.refuted += 1),
@@ -300,12 +302,16 @@ impl Races {
 
     /// Asks the axioms about the examples of a kind, and adds the races: the first one counts for the kind. Returns
     /// what stays undecided.
-    fn decide<'a>(&mut self, log: &Log, suspicion: &mut Suspicion<'a>) -> Vec<Open<'a>> {
+    fn decide<'a, 'l>(
+        &mut self,
+        (log, last): (&'l Log, &mut LastWord<'l>),
+        suspicion: &mut Suspicion<'a>,
+    ) -> Vec<Open<'a>> {
         let Suspicion { of: Candidates { kind, count, .. }, examples, later, is_confirmed, .. } = suspicion;
         let mut open = Vec::new();
         for &example in &*examples {
             let candidate = candidate(example);
-            let mut pairs = Pairs::new(log, &candidate, &mut self.room).suspecting(example);
+            let mut pairs = Pairs::with(last, log, &candidate, &mut self.room).suspecting(example);
             if let Some(race) = pairs.first_race() {
                 let (first, second) = pairs.accesses(&race);
                 let count = if *is_confirmed { 0 } else { *count };
@@ -328,7 +334,7 @@ impl Races {
         }
         for example in later.iter().filter(|_| *is_confirmed) {
             let candidate = candidate(example);
-            let mut pairs = Pairs::new(log, &candidate, &mut self.room);
+            let mut pairs = Pairs::with(last, log, &candidate, &mut self.room);
             self.add_further(&mut pairs, example, kind.cause);
             pairs.give_back(&mut self.room);
         }

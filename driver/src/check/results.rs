@@ -47,6 +47,7 @@ impl AddAssign for CheckStats {
             commands_forgotten,
             signals_forgotten,
             findings_dropped,
+            epochs_used_up,
             largest_copy,
         } = other;
         self.dispatches += dispatches;
@@ -61,6 +62,7 @@ impl AddAssign for CheckStats {
         self.commands_forgotten += commands_forgotten;
         self.signals_forgotten += signals_forgotten;
         self.findings_dropped += findings_dropped;
+        self.epochs_used_up += epochs_used_up;
         self.largest_copy = self.largest_copy.max(largest_copy);
     }
 }

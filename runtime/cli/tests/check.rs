@@ -238,15 +238,24 @@ fn two_dispatches_silence_races_between_workgroups() -> Result<(), spelter::Erro
 fn a_module_of_the_vulkan_memory_model_without_its_flags_races() {
     let text = include_str!("races/17-no-flags.spvasm");
     let folder = Folder::with("check-no-flags", "17.spvasm", text);
-    let run = |file: &str, status: i32| {
-        let ended = folder.spelter(&format!("run {file} --bind 0.0=zeros:256 --check=spec --json"));
+    let run_as = |profile: &str, file: &str, status: i32| {
+        let ended = folder.spelter(&format!("run {file} --bind 0.0=zeros:256 --check={profile} --json"));
         assert_eq!(ended.status, status, "{}{}", ended.stdout, ended.stderr);
         let found: Json = serde_json::from_str(&ended.stdout).unwrap();
         (lines(&found), found["findings"].to_string())
     };
+    let run = |file: &str, status: i32| run_as("spec", file, status);
     let (found, text_of) = run("17.spvasm", 66);
     assert_eq!(found, [(RAW.to_owned(), 37, 41)].into());
     assert!(text_of.contains("neither access carries NonPrivatePointer"), "{text_of}");
+    // `common` takes the accesses for non-private ones, but the barrier makes nothing available.
+    let (found, text_of) = run_as("common", "17.spvasm", 66);
+    assert_eq!(found, [(RAW.to_owned(), 37, 41)].into());
+    let barrier = "an OpControlBarrier (Workgroup, AcquireRelease | WorkgroupMemory | MakeAvailable | MakeVisible)";
+    assert!(text_of.contains(barrier), "{text_of}");
+    let with_flags = text.replace("%semantics = OpConstant %u32 264", "%semantics = OpConstant %u32 24840");
+    folder.write("flags.spvasm", with_flags.as_bytes());
+    assert_eq!(run_as("common", "flags.spvasm", 0).0, BTreeSet::new());
     // The second repair that is printed.
     let fixed = text
         .replace("OpStore %own %l", "OpStore %own %l MakePointerAvailable|NonPrivatePointer %two")

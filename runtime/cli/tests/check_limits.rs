@@ -250,3 +250,25 @@ fn f(a: u32) -> u32 {{
         assert!(ended.stderr.contains(place), "{place}\n{}", ended.stderr);
     }
 }
+
+/// More barriers than the detector has epochs for 1,024 invocations.
+const BARRIERS: &str = "
+@group(0) @binding(0) var<storage, read_write> words: array<u32>;
+var<workgroup> tile: array<u32, 1024>;
+@compute @workgroup_size(1024) fn main(@builtin(local_invocation_index) l: u32) {
+    for (var round = 0u; round < 1100000u; round++) {
+        tile[l] = round;
+        workgroupBarrier();
+    }
+    words[l] = tile[1023u - l];
+}";
+
+#[test]
+fn a_summary_says_that_the_epochs_were_used_up() {
+    let folder = Folder::with("check-epochs", "barriers.wgsl", BARRIERS);
+    let line = "run barriers.wgsl --bind 0.0=zeros:4096 --check --time-limit 600";
+    let ended = folder.spelter(line);
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("1 restarts of the detector's epochs"), "{}", ended.stderr);
+    assert_eq!(json(&folder, line, 0)["checked"]["epochs_used_up"], 1);
+}

@@ -3,6 +3,7 @@
 //! It never takes an unordered pair for ordered. The reverse may happen, and each candidate is for the axioms of the
 //! crate `memory-model` to confirm. `docs/checked-mode-internals.md` has the protocol and its proof.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cranelift_entity::PrimaryMap;
@@ -14,6 +15,7 @@ use super::heads::Locations;
 use super::history::{Access, Attributes, History, Reference};
 use super::judge::Verdict;
 use super::page::AttributeId;
+use super::parts::AllParts;
 use super::planes::Planes;
 use super::settings::{Launch, Limits, Profile};
 use super::shadow::Shadow;
@@ -37,6 +39,10 @@ pub struct Detector {
     running: bool,
     /// What machine code reads, if it settles accesses itself.
     pub(super) inlined: Option<GuestSlice>,
+    /// Memory that has cells for less than a word in the present dispatch.
+    pub(super) parts: AllParts,
+    /// The addresses of device memory, if they were given.
+    pub(super) memory: Range<u64>,
     /// Planes whose cells say that all words have histories, and the bytes of memory for which they do.
     pub(super) histories: Option<(u64, Arc<Planes>)>,
     /// Device memory: cells below are settled.
@@ -81,6 +87,8 @@ impl Detector {
             workgroup: Workgroup::new(CellLayout::new(1, 1)),
             running: false,
             inlined: None,
+            parts: AllParts::default(),
+            memory: 0..0,
             histories: None,
             base: 1,
             device: Shadow::default(),
@@ -102,7 +110,8 @@ impl Detector {
     }
 
     /// Begins the next dispatch of the window. Its accesses are not ordered with those of earlier dispatches, and its
-    /// references are others.
+    /// references are others. A window in which machine code settled accesses of less than a word has no other dispatch:
+    /// the cells of such memory are those of one dispatch.
     pub fn dispatch(&mut self, sites: &PrimaryMap<Site, SiteData>, launch: Launch) {
         self.catch_up();
         self.actions = attributes::actions(sites.values());
@@ -117,6 +126,7 @@ impl Detector {
             self.workgroup = Workgroup::new(layout);
         }
         (self.running, self.inlined) = (false, None);
+        self.parts.clear();
         self.references.clear();
         if !self.epochs.begin(layout) {
             self.new_era();
@@ -137,6 +147,7 @@ impl Detector {
         self.attributes.truncate(2 * CLASSES);
         self.references.clear();
         self.next_reference = 0;
+        self.parts.clear();
         (self.running, self.inlined) = (false, None);
     }
 

@@ -5,6 +5,7 @@
 //! workgroup memory, and the words of the state. An observer that offers none of it leaves all slices empty, and the
 //! state says that no workgroup has begun: then no access is settled, and each makes its call.
 
+use super::planes::GRANULE;
 use crate::guest::GuestSlice;
 use crate::ir::PLANES;
 
@@ -19,6 +20,21 @@ pub struct InlineMemory {
     /// The words of the state.
     pub state: GuestSlice,
 }
+
+/// Bytes of workgroup memory that have planes.
+pub(crate) const SHARED_BYTES: u64 = 1 << 20;
+
+/// Where the planes of workgroup memory have the cells of variables with more than one for each word: after those of all
+/// words and the granule of the state.
+pub(super) const SHARED_PARTS: u64 = SHARED_BYTES + GRANULE;
+
+/// Where the cells of a variable begin in the planes of workgroup memory, if it has so many for each word.
+pub(crate) fn first_cell_of_variable(first: u64, scale: u32) -> u64 {
+    if scale == 1 { first } else { SHARED_PARTS + MAX_SCALE * first }
+}
+
+/// Cells for each word, at most.
+pub(super) const MAX_SCALE: u64 = 4;
 
 /// Words of the state: their numbers.
 pub(crate) mod state {

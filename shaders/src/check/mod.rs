@@ -22,6 +22,7 @@ mod map;
 pub mod observer;
 mod offer;
 mod page;
+mod parts;
 mod planes;
 mod profile;
 mod record;

@@ -18,8 +18,9 @@ use super::barrier;
 use super::cells::{Cell, Group};
 use super::detector::Detector;
 use super::history::Reference;
-use super::inline::{InlineMemory, state};
+use super::inline::{InlineMemory, MAX_SCALE, SHARED_BYTES, SHARED_PARTS, state};
 use super::page::AttributeId;
+use super::parts::Parts;
 use super::planes::{GRANULE, Planes};
 use crate::guest::GuestSlice;
 use crate::ir::{InlineChecks, Plane, PlaneSet, Site, SiteAction, StorageClass};
@@ -29,8 +30,9 @@ use crate::ir::{InlineChecks, Plane, PlaneSet, Site, SiteAction, StorageClass};
 /// dispatches need little for those, and all that they access has its planes already.
 const RESERVE: u64 = 64;
 
-/// Bytes of workgroup memory that have planes, and the granule after them, whose cells are the words of the state.
-const SHARED_BYTES: u64 = 1 << 20;
+/// All that has planes of workgroup memory: its words, the granule after them, whose cells are the words of the state,
+/// and the cells of variables that have several for each word.
+const SHARED: Range<u64> = 0..SHARED_PARTS + MAX_SCALE * SHARED_BYTES;
 
 impl Detector {
     /// Reserves planes for device memory at these addresses, so that machine code can settle accesses to it. `None` if
@@ -39,36 +41,63 @@ impl Detector {
         if !self.device.is_empty() {
             return None;
         }
-        let planes = Planes::new(memory)?;
+        let planes = Planes::new(memory.clone())?;
         self.device.reserve(Arc::clone(&planes));
+        self.memory = memory;
         Some(planes)
+    }
+
+    /// Reserves planes for cells of less than a word, too, if there are none yet.
+    pub(super) fn reserve_parts(&mut self) -> bool {
+        let cells = Parts::address(self.memory.start)..Parts::address(self.memory.end);
+        if self.device.reserved(&cells).is_none() {
+            let Some(planes) = Planes::new(cells) else { return false };
+            self.device.reserve(planes);
+        }
+        true
     }
 
     /// The memory for checks in machine code, if all that they concern can have it in this dispatch.
     pub(super) fn offer(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
-        let planes = Arc::clone(self.device.reserved()?);
-        if self.shared.is_empty() && self.shared.reserved().is_none() {
-            self.shared.reserve(Planes::new(0..SHARED_BYTES + GRANULE)?);
+        if !self.device.has_reserved() || !self.may_divide(checks) {
+            return None;
         }
-        let shared = Arc::clone(self.shared.reserved()?);
+        if self.shared.is_empty() && !self.shared.has_reserved() {
+            self.shared.reserve(Planes::new(SHARED)?);
+        }
+        let shared = Arc::clone(self.shared.reserved(&SHARED)?);
         let cells = PlaneSet::of(Plane::Written).and(Plane::Read);
         let private = self.privacy(index(StorageClass::Workgroup))?;
-        for variable in &checks.variables {
+        for (variable, &grain) in checks.variables.iter().zip(&checks.variable_grains) {
             let range = u64::from(variable.first)..u64::from(variable.first) + u64::from(variable.bytes);
+            let cells_at = Parts::of_variable(variable.first, grain).cells(range.clone());
             let attribute = self.attribute(variable.number, index(StorageClass::Workgroup), private);
             let inside = range.end <= SHARED_BYTES && self.has_one_reference(attribute);
             let limit = self.shared.bytes() + self.left();
-            if !inside || !range.is_empty() && !self.shared.bind(range, attribute, cells, limit) {
+            if !inside || !range.is_empty() && !self.shared.bind(cells_at, attribute, cells, limit) {
                 return None;
             }
         }
         let private = self.privacy(index(StorageClass::Uniform))?;
+        let parts_of = |number: u32| {
+            let slice = buffers.get(number as usize).copied().unwrap_or(GuestSlice::EMPTY);
+            Parts::of_device(slice.address() as u64, checks.grain_of_descriptor(number).unwrap_or(4))
+        };
+        // The addresses of the cells.
         let range_of = |number: u32| {
             let slice = buffers.get(number as usize).copied().unwrap_or(GuestSlice::EMPTY);
             let start = slice.address() as u64;
-            start..start + slice.len()
+            parts_of(number).cells(start..start + slice.len())
         };
-        let alone = alone(checks, buffers)?;
+        let mut alone = alone(checks, buffers)?;
+        // An image may have the memory of a buffer, and its accesses have the cells of words.
+        let is_image = |action: &Action| match action {
+            Action::Access { class, .. } | Action::Atomic { class, .. } => *class == index(StorageClass::Image),
+            Action::Fence(_) | Action::Barrier { .. } => false,
+        };
+        if self.actions.iter().any(is_image) {
+            alone.iter_mut().zip(&checks.grains).for_each(|(alone, &grain)| *alone &= grain == 4);
+        }
         if !checks.descriptors.is_empty() && !alone.contains(&true) {
             return None;
         }
@@ -79,14 +108,17 @@ impl Detector {
         if checks.sites.iter().any(|&(site, number)| noted(site) && !is_alone(number)) {
             return None;
         }
-        let unsettled = |(_, alone): &(&u32, &bool)| !**alone;
-        let others = checks.descriptors.iter().zip(&alone).filter(unsettled).map(|(number, _)| range_of(*number));
+        // What nothing writes has no cells.
+        let has_cells = |planes: &PlaneSet| planes.both(PlaneSet::CELLS) != PlaneSet::NONE;
+        let others = checks.descriptors.iter().zip(&checks.planes).zip(&alone);
+        let others = others.filter(|((_, planes), alone)| !**alone && has_cells(planes));
+        let others = others.map(|((number, _), _)| range_of(*number));
         let history = self.histories(others.map(|range| range.end - range.start).max().unwrap_or(0))?;
         let with_planes = checks.descriptors.iter().zip(&checks.planes).zip(&alone).filter(|(_, alone)| **alone);
         let ranges: Vec<_> = with_planes.clone().map(|((&number, &planes), _)| (range_of(number), planes)).collect();
-        // What nothing writes has no cells. Machine code marks it, however many descriptors have its memory.
+        // Machine code marks it, however many descriptors have its memory.
         let marked = checks.descriptors.iter().zip(&checks.planes).zip(&alone);
-        let marked = marked.filter(|((_, planes), alone)| !**alone && planes.both(PlaneSet::CELLS) == PlaneSet::NONE);
+        let marked = marked.filter(|((_, planes), alone)| !**alone && !has_cells(planes));
         let marked = merged(marked.map(|((&number, &planes), _)| (range_of(number), planes)));
         let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
         let all: Vec<_> = ranges.iter().chain(&marked).cloned().collect();
@@ -103,11 +135,15 @@ impl Detector {
                 return None;
             }
         }
-        let of = |plane, number| planes.slice(plane, range_of(number));
-        let all = |(&number, &alone): (&u32, &bool)| {
+        let device = &self.device;
+        let of = |plane, number| {
+            let range = range_of(number);
+            device.reserved(&range).map_or(GuestSlice::EMPTY, |planes| planes.slice(plane, range))
+        };
+        let all = |((&number, planes), &alone): ((&u32, &PlaneSet), &bool)| {
             let [written, read, wrote, has_read] =
                 [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(|plane| of(plane, number));
-            if alone {
+            if alone || !has_cells(planes) {
                 [written, read, wrote, has_read]
             } else {
                 let cells = history.slice(0, written.len());
@@ -116,11 +152,17 @@ impl Detector {
         };
         let first_words = SHARED_BYTES..SHARED_BYTES + 4 * u64::from(state::WORDS);
         let memory = InlineMemory {
-            planes: checks.descriptors.iter().zip(&alone).map(all).collect(),
-            shared: [Plane::Written, Plane::Read].map(|plane| shared.slice(plane, 0..SHARED_BYTES)),
+            planes: checks.descriptors.iter().zip(&checks.planes).zip(&alone).map(all).collect(),
+            shared: [Plane::Written, Plane::Read].map(|plane| shared.slice(plane, SHARED)),
             state: shared.slice(Plane::Written, first_words),
         };
         memory.state.fill(0, memory.state.len(), 0);
+        for (&number, _) in checks.descriptors.iter().zip(&alone).filter(|(_, alone)| **alone) {
+            self.parts.set_descriptor(number, parts_of(number));
+        }
+        for (variable, &grain) in checks.variables.iter().zip(&checks.variable_grains) {
+            self.parts.set_variable(variable.number, Parts::of_variable(variable.first, grain));
+        }
         self.inlined = Some(memory.state);
         self.publish();
         Some(memory)

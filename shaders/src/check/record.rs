@@ -1,5 +1,7 @@
 //! Judges and records one access: each word that it touches is compared with what the shadow knows, and is noted there.
 
+use std::ops::Range;
+
 use super::attributes::CLASSES;
 use super::candidate::NoteKind;
 use super::cells::Cell;
@@ -57,17 +59,18 @@ impl Detector {
     /// Judges and records an access to the bytes of the target, word by word.
     pub(super) fn record(&mut self, by: Invocation, site: Site, target: Target, what: What) {
         let attribute = self.attribute(target.reference, what.class, what.private);
-        let (start, base, shared) = match target.memory {
+        let (first, base, shared) = match target.memory {
             Memory::Device(address) => (address, self.base, false),
             Memory::Workgroup(offset) => (u64::from(offset), self.workgroup.first, true),
         };
-        let end = start.saturating_add(u64::from(target.bytes));
+        let parts = self.parts(target, what.class);
+        let Range { start, end } = parts.cells(first..first.saturating_add(u64::from(target.bytes)));
         self.workgroup.used = true;
         self.workgroup.accessed[by.local as usize] = true;
         let attributes = self.attributes[usize::from(attribute)];
         let cell = self.workgroup.cell(by.local);
         // What cells cannot express has a history, which the cell of writes says.
-        let is_plain = what.scope.is_none() && start.is_multiple_of(4) && target.bytes.is_multiple_of(4);
+        let is_plain = what.scope.is_none() && start.is_multiple_of(4) && end.is_multiple_of(4);
         let needs = planes(shared, what.writes || !is_plain, what.reads && is_plain);
         let mut accepted = false;
         let mut at = start & !3;
@@ -76,7 +79,7 @@ impl Detector {
             let atomic = what.scope.map(|scope| Atomic {
                 scope,
                 start: (start as i64 - at as i64) as i8,
-                bytes: target.bytes.min(255) as u8,
+                bytes: (end - start).min(255) as u8,
             });
             let (reads, writes) = (what.reads, what.writes);
             let access = Access { cell, mask, reads, writes, attributes, atomic };
@@ -114,10 +117,11 @@ impl Detector {
             if detailed && (condensed || writes && what.scope.is_none()) {
                 let locations = if shared { &mut self.shared_locations } else { &mut self.locations };
                 let from = at.max(start);
-                locations.cut(place(shared, from), (end.min(at + 4) - from) as u32);
+                let bytes = parts.bytes((end.min(at + 4) - from) as u32);
+                locations.cut(place(shared, parts.byte(from)), bytes);
             }
             if !self.findings.is_empty() {
-                self.report(by, site, &now, place(shared, at));
+                self.report(by, site, &now, (shared, at, parts));
             }
             at += 4;
         }
@@ -147,6 +151,6 @@ pub(super) fn planes(shared: bool, writes: bool, reads: bool) -> PlaneSet {
 }
 
 /// A place in memory.
-fn place(shared: bool, at: u64) -> Memory {
+pub(super) fn place(shared: bool, at: u64) -> Memory {
     if shared { Memory::Workgroup(at as u32) } else { Memory::Device(at) }
 }

@@ -4,7 +4,9 @@ use super::candidate::{Agents, Candidate, Cause, Distance, First, Kind, NonUnifo
 use super::cells::{Cell, Group, Owner};
 use super::detector::Detector;
 use super::judge::{Now, Verdict};
-use super::observer::{Invocation, Memory};
+use super::observer::Invocation;
+use super::parts::Parts;
+use super::record::place;
 use super::words::relation;
 use crate::ir::Site;
 
@@ -12,9 +14,9 @@ use crate::ir::Site;
 const MAX_LISTED: usize = 256;
 
 impl Detector {
-    /// Turns the findings of an access into candidates.
+    /// Turns the findings of an access into candidates. The cell is at that address of workgroup or device memory.
     #[cold]
-    pub(super) fn report(&mut self, by: Invocation, site: Site, now: &Now, word: Memory) {
+    pub(super) fn report(&mut self, by: Invocation, site: Site, now: &Now, (shared, cell, parts): (bool, u64, Parts)) {
         let command = self.epochs.command();
         let second = Second { command, invocation: by, site };
         let mut findings = std::mem::take(&mut self.findings);
@@ -34,11 +36,8 @@ impl Detector {
             let atomic = earlier.atomic.is_some();
             let common = earlier.mask & now.access.mask;
             let byte = common.trailing_zeros().min(3);
-            let bytes = (common >> byte).trailing_ones();
-            let memory = match word {
-                Memory::Device(address) => Memory::Device(address + u64::from(byte)),
-                Memory::Workgroup(offset) => Memory::Workgroup(offset + byte),
-            };
+            let bytes = parts.bytes((common >> byte).trailing_ones());
+            let memory = place(shared, parts.byte(cell + u64::from(byte)));
             let candidate = || Candidate { second, first: First { agents, atomic }, memory, bytes, relation, cause };
             let kind = Kind { site, command, distance, atomic, relation, cause };
             if !self.candidates.add(kind, self.limits.kinds, self.limits.examples, candidate) {

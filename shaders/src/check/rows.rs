@@ -50,22 +50,24 @@ impl SettledLanes {
 impl Detector {
     /// Judges and records plain accesses of the lanes, which are `offsets` bytes after the target.
     pub(super) fn record_lanes(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; LANES]) {
-        let Some(now) = self.settled(by, site, target) else {
+        let Some((now, scale)) = self.settled(by, site, target) else {
             return by.each(target, offsets, |by, target| self.access(by, site, target));
         };
-        if self.record_row(by, &now, offsets) {
+        // Offsets of the cells.
+        let cells = offsets.map(|offset| offset.wrapping_mul(scale));
+        if self.record_row(by, &now, &cells) {
             return;
         }
         for lane in (0..LANES).filter(|lane| by.active >> lane & 1 != 0) {
-            if !self.record_settled(by, &now, lane, offsets[lane]) {
+            if !self.record_settled(by, &now, lane, cells[lane]) {
                 let one = Lanes { active: 1 << lane, ..by };
                 one.each(target, offsets, |by, target| self.access(by, site, target));
             }
         }
     }
 
-    /// What is settled for the lanes; `None` if their accesses need more than cells.
-    fn settled(&mut self, by: Lanes, site: Site, target: Target) -> Option<SettledLanes> {
+    /// What is settled for the lanes, and the cells for each word; `None` if their accesses need more than a cell each.
+    fn settled(&mut self, by: Lanes, site: Site, target: Target) -> Option<(SettledLanes, u32)> {
         let Some(&Action::Access { class, private, writes }) = self.actions.get(site.index()) else { return None };
         let attribute = self.attribute(target.reference, class, private);
         let is_mixed = self.attributes[usize::from(attribute)].reference == Reference::MIXED;
@@ -73,12 +75,13 @@ impl Detector {
             Memory::Device(address) => (address, self.base, false),
             Memory::Workgroup(offset) => (offset.into(), self.workgroup.first, true),
         };
-        if target.bytes != 4 || by.active == 0 || is_mixed {
+        let parts = self.parts(target, class);
+        if target.bytes * parts.scale() != 4 || by.active == 0 || is_mixed {
             return None;
         }
         let first = self.workgroup.first;
-        Some(SettledLanes {
-            start,
+        let lanes = SettledLanes {
+            start: parts.cells(start..start).start,
             shared,
             writes,
             attribute,
@@ -88,7 +91,8 @@ impl Detector {
             known: if private { 0 } else { self.workgroup.known[class].wrapping_sub(first) },
             group: self.workgroup.layout.unit() - 1,
             me: self.workgroup.cell(by.first).0,
-        })
+        };
+        Some((lanes, parts.scale()))
     }
 
     /// The cells of some words of a page, of writes and of reads, if all their accesses are like the present ones.

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::cells::Cell;
 use super::page::{AttributeId, PAGE_BYTES, Page, UNUSED};
 use super::planes::Planes;
@@ -28,8 +30,8 @@ const RECENT: usize = 16;
 /// The pages of a memory.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
-    /// The planes of a range that machine code may access.
-    reserved: Option<Arc<Planes>>,
+    /// The planes of ranges that machine code may access.
+    reserved: SmallVec<[Arc<Planes>; 2]>,
     pages: Vec<Page>,
     places: HashMap<u64, u32, foldhash::fast::FixedState>,
     /// Places of the pages that were used last, by the low bits of their numbers.
@@ -41,15 +43,19 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
-    /// Uses these planes for the pages of their range. There must be no page yet.
+    /// Uses these planes for the pages of their range. There must be no page of it yet.
     pub(super) fn reserve(&mut self, planes: Arc<Planes>) {
-        debug_assert!(self.pages.is_empty(), "pages have their planes already");
-        self.reserved = Some(planes);
+        self.reserved.push(planes);
     }
 
-    /// The reserved planes.
-    pub(super) fn reserved(&self) -> Option<&Arc<Planes>> {
-        self.reserved.as_ref()
+    /// The reserved planes of a range.
+    pub(super) fn reserved(&self, range: &Range<u64>) -> Option<&Arc<Planes>> {
+        self.reserved.iter().find(|planes| planes.cover(range))
+    }
+
+    /// Whether there are reserved planes.
+    pub(super) fn has_reserved(&self) -> bool {
+        !self.reserved.is_empty()
     }
 
     /// Whether there is no page.
@@ -61,7 +67,7 @@ impl Shadow {
     /// planes. False if the range has no reserved planes, or the shadow would occupy more than `limit` bytes. No access
     /// of the dispatch was marked yet.
     pub(super) fn bind(&mut self, range: Range<u64>, attribute: AttributeId, planes: PlaneSet, limit: u64) -> bool {
-        if !self.reserved.as_ref().is_some_and(|reserved| reserved.cover(&range)) || range.is_empty() {
+        if self.reserved(&range).is_none() || range.is_empty() {
             return false;
         }
         if !self.has_room(&[(range.clone(), planes)], limit) {
@@ -80,8 +86,7 @@ impl Shadow {
     /// Counts planes of a range that machine code writes, whatever accesses there are else. False if the range has no
     /// reserved planes. There is room for them.
     pub(super) fn mark(&mut self, range: Range<u64>, planes: PlaneSet) -> bool {
-        let is_reserved = self.reserved.as_ref().is_some_and(|reserved| reserved.cover(&range));
-        is_reserved && pages(&range).all(|number| self.commit(number, planes, u64::MAX).is_some())
+        self.reserved(&range).is_some() && pages(&range).all(|number| self.commit(number, planes, u64::MAX).is_some())
     }
 
     /// Whether these planes of some ranges can be written without that the shadow occupies more than `limit` bytes. If
@@ -179,9 +184,9 @@ impl Shadow {
     #[cold]
     fn add(&mut self, number: u64) -> Option<usize> {
         let range = number * PAGE_BYTES..(number + 1) * PAGE_BYTES;
-        let planes = match &self.reserved {
-            Some(planes) if planes.cover(&range) => Arc::clone(planes),
-            _ => Planes::new(range)?,
+        let planes = match self.reserved(&range) {
+            Some(planes) => Arc::clone(planes),
+            None => Planes::new(range)?,
         };
         self.places.insert(number, self.pages.len() as u32);
         self.pages.push(Page::new(number, planes));

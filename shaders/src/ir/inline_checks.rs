@@ -82,8 +82,12 @@ pub struct InlineChecks {
     pub descriptors: Vec<u32>,
     /// Of each of them, the planes that machine code may write.
     pub planes: Vec<PlaneSet>,
+    /// Of each of them, the bytes of memory that a cell stands for: those of its smallest accesses.
+    pub grains: Vec<u32>,
     /// Workgroup variables, each once.
     pub variables: Vec<ObservedVariable>,
+    /// Of each of them, the bytes that a cell stands for.
+    pub variable_grains: Vec<u32>,
     /// The instructions, with the descriptor that each accesses.
     pub sites: Vec<(Site, u32)>,
 }
@@ -92,6 +96,18 @@ impl InlineChecks {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.descriptors.is_empty() && self.variables.is_empty()
+    }
+
+    /// The bytes that a cell of a descriptor's memory stands for.
+    pub(crate) fn grain_of_descriptor(&self, number: u32) -> Option<u32> {
+        let at = self.descriptors.iter().position(|&known| known == number)?;
+        self.grains.get(at).copied()
+    }
+
+    /// The bytes that a cell of a workgroup variable stands for.
+    pub(crate) fn grain_of_variable(&self, number: u32) -> Option<u32> {
+        let at = self.variables.iter().position(|known| known.number == number)?;
+        self.variable_grains.get(at).copied()
     }
 
     /// Slices after those of the kernel's descriptors.

@@ -29,9 +29,9 @@ pub(in crate::check) struct Touched {
     marks: [Marks; Kind::ALL.len()],
     /// What tells kinds apart, if several may access one word; otherwise all are of one kind.
     kinds: Option<Arc<Kinds>>,
-    /// Where machine code marks what a descriptor reads whose memory has accesses of another kind: the first address,
-    /// and a byte for each word after it.
-    apart: Vec<(u64, Arc<Planes>)>,
+    /// Where machine code marks what a descriptor accesses whose memory has accesses of another kind, or of less than a
+    /// word.
+    apart: Vec<MarksApart>,
     /// The stores that stand for loads, too.
     updates: EntitySet<Site>,
     /// The descriptor that each instruction used last.
@@ -42,6 +42,28 @@ pub(in crate::check) struct Touched {
     budget: u64,
     /// Accesses that exceeded the budget.
     pub(super) lost: u64,
+}
+
+/// Marks of what one descriptor accesses.
+#[derive(Debug)]
+struct MarksApart {
+    /// Its place in the list of descriptors with checks in machine code.
+    at: usize,
+    /// Its first address.
+    start: u64,
+    /// From there on a byte for each so many bytes of memory.
+    grain: u32,
+    /// A byte for each word of the planes' memory, which begins at 0.
+    planes: Arc<Planes>,
+    /// Whether there may be writes, reads.
+    kinds: [bool; 2],
+}
+
+impl MarksApart {
+    /// The planes' memory.
+    fn cells(&self, bytes: u64) -> Range<u64> {
+        0..bytes / u64::from(self.grain) * 4
+    }
 }
 
 impl Touched {
@@ -169,39 +191,53 @@ impl Touched {
         let planes = self.planes.take();
         let marked = std::mem::take(&mut self.marked);
         if let Some(planes) = planes {
-            runs_of_marks(&planes, marked, 0, &mut each);
+            runs_of_marks(&planes, marked, &mut each);
         }
-        for (start, planes) in std::mem::take(&mut self.apart) {
+        for MarksApart { start, grain, planes, kinds, .. } in std::mem::take(&mut self.apart) {
             let granules = (0..).take_while(|granule| planes.cover(&(granule * GRANULE..(granule + 1) * GRANULE)));
-            runs_of_marks(&planes, granules.map(|granule| (granule, [false, true])), start, &mut each);
+            let address = |cell: u64| start + cell / 4 * u64::from(grain);
+            runs_of_marks(&planes, granules.map(|granule| (granule, kinds)), &mut |cells, touch| {
+                each(address(cells.start)..address(cells.end), touch);
+            });
         }
         self.marks.iter().for_each(|marks| marks.runs(&mut each));
     }
 
-    /// Memory for the marks of descriptors that read memory which has accesses of another kind: at these places of a
-    /// list of descriptors, the planes. `None` if there is not enough.
-    fn marks_apart(&self, descriptors: &[u32], buffers: &[GuestSlice]) -> Option<Vec<(usize, u64, Arc<Planes>)>> {
-        let Some(kinds) = &self.kinds else { return Some(Vec::new()) };
-        let slice_of = |number: u32| buffers.get(number as usize).copied().unwrap_or(GuestSlice::EMPTY);
-        let apart: Vec<_> = (0..)
-            .zip(descriptors)
-            .filter(|&(_, &number)| kinds.of_descriptor(number) != Kind::Storage)
-            .map(|(at, &number)| (at, slice_of(number)))
-            .filter(|(_, slice)| !slice.is_empty())
-            .collect();
-        if apart.iter().map(|(_, slice)| slice.len() / 4).sum::<u64>() > self.budget {
-            return None;
+    /// Memory for the marks of descriptors whose memory has accesses of another kind, or of less than a word. `None` if
+    /// there is not enough.
+    fn marks_apart(&self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<Vec<MarksApart>> {
+        let mut bytes = 0;
+        let mut all = Vec::new();
+        for (at, (&number, &grain)) in checks.descriptors.iter().zip(&checks.grains).enumerate() {
+            let is_of_other_kind =
+                self.kinds.as_ref().is_some_and(|kinds| kinds.of_descriptor(number) != Kind::Storage);
+            let slice = buffers.get(number as usize).copied().unwrap_or(GuestSlice::EMPTY);
+            if slice.is_empty() || !is_of_other_kind && grain >= 4 {
+                continue;
+            }
+            bytes += slice.len() / u64::from(grain);
+            if bytes > self.budget {
+                return None;
+            }
+            let planes = Planes::new(0..slice.len() / u64::from(grain) * 4)?;
+            let kinds = self.kinds_of(checks, number);
+            all.push(MarksApart { at, start: slice.address() as u64, grain, planes, kinds });
         }
-        apart.into_iter().map(|(at, slice)| Some((at, slice.address() as u64, Planes::new(0..slice.len())?))).collect()
+        Some(all)
+    }
+
+    /// Whether checks in machine code concern writes, reads of a descriptor.
+    fn kinds_of(&self, checks: &InlineChecks, number: u32) -> [bool; 2] {
+        let sites = checks.sites.iter().filter(|(_, descriptor)| *descriptor == number);
+        let actions = sites.filter_map(|(site, _)| self.actions.get(site.as_u32() as usize));
+        actions.fold([false; 2], |[w, r], (writes, reads)| [w || *writes, r || *reads])
     }
 }
 
-/// Passes the runs of marks of granules, each with the kinds of marks that it may have, and removes the marks. `base`
-/// is added to addresses.
+/// Passes the runs of marks of granules, each with the kinds of marks that it may have, and removes the marks.
 fn runs_of_marks(
     planes: &Planes,
     marked: impl IntoIterator<Item = (u64, [bool; 2])>,
-    base: u64,
     each: &mut impl FnMut(Range<u64>, Touch),
 ) {
     let mut last: Option<(Range<u64>, Touch)> = None;
@@ -224,7 +260,7 @@ fn runs_of_marks(
                 if marked[1] {
                     reads[at..end].fill(0);
                 }
-                let address = |word: usize| base + granule * GRANULE + 4 * word as u64;
+                let address = |word: usize| granule * GRANULE + 4 * word as u64;
                 let touch = Touch::new(write.into(), read.into());
                 match &mut last {
                     Some((range, same)) if *same == touch && range.end == address(at) => range.end = address(end),
@@ -282,21 +318,22 @@ pub(in crate::check) struct Both<'a, O> {
 impl<O: Observer> Observer for Both<'_, O> {
     fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
         self.touched.planes.as_ref()?;
-        let apart = self.touched.marks_apart(&checks.descriptors, buffers)?;
+        let apart = self.touched.marks_apart(checks, buffers)?;
         let mut memory = self.observer.inline(checks, buffers)?;
-        for (at, start, planes) in apart {
-            let [.., has_read] = &mut memory.planes[at];
-            *has_read = planes.slice(Plane::HasRead, 0..4 * has_read.len());
-            self.touched.apart.push((start, planes));
+        for marks in apart {
+            let [.., wrote, has_read] = &mut memory.planes[marks.at];
+            let len = buffers[checks.descriptors[marks.at] as usize].len();
+            [*wrote, *has_read] =
+                [Plane::Wrote, Plane::HasRead].map(|plane| marks.planes.slice(plane, marks.cells(len)));
+            self.touched.apart.push(marks);
         }
         for &(site, reference) in &checks.sites {
             self.touched.references[site.as_u32() as usize] = reference;
         }
-        for &number in &checks.descriptors {
+        let apart = self.touched.apart.iter().map(|marks| checks.descriptors[marks.at]).collect::<Vec<_>>();
+        for &number in checks.descriptors.iter().filter(|number| !apart.contains(number)) {
             let Some(slice) = buffers.get(number as usize).filter(|slice| !slice.is_empty()) else { continue };
-            let sites = checks.sites.iter().filter(|(_, descriptor)| *descriptor == number);
-            let actions = sites.filter_map(|(site, _)| self.touched.actions.get(site.as_u32() as usize));
-            let kinds = actions.fold([false; 2], |[w, r], (writes, reads)| [w || *writes, r || *reads]);
+            let kinds = self.touched.kinds_of(checks, number);
             let start = slice.address() as u64;
             for granule in start / GRANULE..(start + slice.len()).div_ceil(GRANULE) {
                 let marked = self.touched.marked.entry(granule).or_default();

@@ -36,11 +36,7 @@ fn kinds(language: Language, kernel: &Kernel, class: Class) -> Vec<BarrierForm> 
             ("memoryBarrierImage(); barrier();", Some("memoryBarrierImage(); barrier(); memoryBarrierImage();"))
         }
         (Language::Glsl, _) => ("barrier()", None),
-        (Language::Spirv, Class::Workgroup) => {
-            ("an OpControlBarrier (Workgroup, AcquireRelease | WorkgroupMemory)", None)
-        }
-        (Language::Spirv, Class::Image) => ("an OpControlBarrier (Workgroup, AcquireRelease | ImageMemory)", None),
-        (Language::Spirv, _) => ("an OpControlBarrier (Workgroup, AcquireRelease | UniformMemory)", None),
+        (Language::Spirv, _) => (in_spirv(class, kernel.memory_model), None),
     };
     let Some(around) = around else {
         return [false, true].map(|coherent| kind(text, std::slice::from_ref(&own), coherent)).into();
@@ -48,6 +44,24 @@ fn kinds(language: Language, kernel: &Kernel, class: Class) -> Vec<BarrierForm> 
     let (fence, plain) = (change::fence(kernel, class), barrier(Class::Workgroup));
     let both = [fence.clone(), plain.clone(), fence.clone()];
     vec![kind(text, &[fence, plain], false), kind(around, &both, false), kind(around, &both, true)]
+}
+
+/// A barrier in the words of SPIR-V, with the flags that other memory models imply.
+fn in_spirv(class: Class, model: MemoryModel) -> &'static str {
+    match (class, model) {
+        (Class::Workgroup, MemoryModel::Vulkan) => {
+            "an OpControlBarrier (Workgroup, AcquireRelease | WorkgroupMemory | MakeAvailable | MakeVisible)"
+        }
+        (Class::Image, MemoryModel::Vulkan) => {
+            "an OpControlBarrier (Workgroup, AcquireRelease | ImageMemory | MakeAvailable | MakeVisible)"
+        }
+        (_, MemoryModel::Vulkan) => {
+            "an OpControlBarrier (Workgroup, AcquireRelease | UniformMemory | MakeAvailable | MakeVisible)"
+        }
+        (Class::Workgroup, _) => "an OpControlBarrier (Workgroup, AcquireRelease | WorkgroupMemory)",
+        (Class::Image, _) => "an OpControlBarrier (Workgroup, AcquireRelease | ImageMemory)",
+        _ => "an OpControlBarrier (Workgroup, AcquireRelease | UniformMemory)",
+    }
 }
 
 /// The race whose repair is sought.

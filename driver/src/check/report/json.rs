@@ -43,6 +43,7 @@ pub fn stats(stats: &CheckStats) -> Json {
         "commands_forgotten": stats.commands_forgotten,
         "signals_forgotten": stats.signals_forgotten,
         "findings_dropped": stats.findings_dropped,
+        "epochs_used_up": stats.epochs_used_up,
         "largest_copy": stats.largest_copy,
     })
 }

@@ -56,7 +56,8 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: 
 /// What was not checked or not kept, a sentence for each reason. `memory` is the option that bounds the shadow.
 pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
     let CheckStats { undecided, lines_not_compared, notes_not_searched, .. } = *stats;
-    let CheckStats { accesses_not_checked, commands_forgotten, signals_forgotten, findings_dropped, .. } = *stats;
+    let CheckStats { accesses_not_checked, commands_forgotten, signals_forgotten, .. } = *stats;
+    let CheckStats { findings_dropped, epochs_used_up, .. } = *stats;
     let of = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
     let shadow = format!("accesses were not checked, since the shadow of the memory exceeds {memory}");
     let commands = "accesses were forgotten before the host waited for them, so that no later command was compared \
@@ -65,6 +66,8 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
         counted as a wait for a later one";
     let lines = "pairs of lines were not compared at each word that they access, beside a race there: mend what is \
         reported, and check again";
+    let epochs = "restarts of the detector's epochs, whose numbers were used up: of accesses before one it knows less, \
+        so that more is suspected";
     let all = [
         of(accesses_not_checked, &shadow),
         of(commands_forgotten, commands),
@@ -72,6 +75,7 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
         of(findings_dropped, "more findings were not kept"),
         of(undecided, "suspicions were given up: each is a warning"),
         of(lines_not_compared, lines),
+        of(epochs_used_up, epochs),
         of(notes_not_searched, "dispatches were not searched for notes to their end: that would take too long"),
     ];
     all.into_iter().flatten().collect()

@@ -112,6 +112,7 @@ impl Merged {
             commands_forgotten: self.checked("commands_forgotten"),
             signals_forgotten: self.checked("signals_forgotten"),
             findings_dropped: self.checked("findings_dropped"),
+            epochs_used_up: self.checked("epochs_used_up"),
             ..CheckStats::default()
         }
     }

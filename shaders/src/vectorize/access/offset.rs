@@ -60,6 +60,16 @@ impl Offset {
         self.uniform.iter().chain(&self.lanes)
     }
 
+    /// The offset times a factor, and some bytes more; `None` if a stride is too large.
+    pub(in crate::vectorize) fn scaled(&self, factor: u32, more: u64) -> Option<Self> {
+        let scaled = |terms: &SmallVec<[OffsetTerm; 2]>| -> Option<SmallVec<[OffsetTerm; 2]>> {
+            let term = |term: &OffsetTerm| Some(OffsetTerm { stride: term.stride.checked_mul(factor)?, ..*term });
+            terms.iter().map(term).collect()
+        };
+        let constant = self.constant * u64::from(factor) + more;
+        Some(Self { constant, uniform: scaled(&self.uniform)?, lanes: scaled(&self.lanes)? })
+    }
+
     /// Whether the offset is a multiple of `bytes` in all lanes.
     pub(in crate::vectorize) fn is_multiple_of(&self, bytes: u32) -> bool {
         self.constant.is_multiple_of(bytes.into()) && self.terms().all(|term| term.stride.is_multiple_of(bytes))

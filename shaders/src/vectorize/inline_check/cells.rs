@@ -47,7 +47,7 @@ impl Widen<'_> {
         self.builder.emit(InstData::Store { width: Width::Word, address, value: new, mask: self.exec });
         self.builder.jump(end);
         self.enter_block(call);
-        self.observe_place(Observed::access(checked.site, Width::Word), place, None);
+        self.observe_place(Observed::access(checked.site, checked.width), place, None);
         self.builder.jump(end);
         self.enter_block(end);
     }
@@ -136,7 +136,7 @@ impl Widen<'_> {
         self.enter_block(record_all);
         self.record(checked, words, CellUpdate { old, new }, checked.unread, [call, end]);
         self.enter_block(call);
-        self.observe_place(Observed::access(checked.site, Width::Word), place, None);
+        self.observe_place(Observed::access(checked.site, checked.width), place, None);
         self.builder.jump(end);
         self.enter_block(end);
     }

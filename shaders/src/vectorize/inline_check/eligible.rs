@@ -59,20 +59,23 @@ pub(in crate::vectorize) fn inline_checks(
     }
     let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
     for &inst in insts.filter(|&&inst| !dropped.contains(inst)) {
-        let (site, place) = match kernel.insts[inst] {
-            Scalar::Check { site, ref place, width: Width::Word } => (site, place),
+        let (site, place, width) = match kernel.insts[inst] {
+            Scalar::Check { site, ref place, width } => (site, place, width),
             Scalar::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => {
-                (site, place)
+                (site, place, Width::Word)
             }
             _ => continue,
         };
+        let grain = width.bytes();
         match (place, descriptor_of(kernel, place, descriptors)) {
             (_, Some(number)) => {
                 let at = checks.descriptors.iter().position(|&known| known == number).unwrap_or_else(|| {
                     checks.descriptors.push(number);
                     checks.planes.push(PlaneSet::NONE);
+                    checks.grains.push(grain);
                     checks.planes.len() - 1
                 });
+                checks.grains[at] = checks.grains[at].min(grain);
                 checks.planes[at] = checks.planes[at].or(planes(kernel, &kernel.sites[site].action, place, reads));
                 if !checks.sites.contains(&(site, number)) {
                     checks.sites.push((site, number));
@@ -80,9 +83,12 @@ pub(in crate::vectorize) fn inline_checks(
             }
             (&Place::Variable { variable, .. }, None) => {
                 let variable = ObservedVariable::new(kernel, variable, firsts[variable.as_u32() as usize]);
-                if !checks.variables.contains(&variable) {
+                let at = checks.variables.iter().position(|known| *known == variable).unwrap_or_else(|| {
                     checks.variables.push(variable);
-                }
+                    checks.variable_grains.push(grain);
+                    checks.variables.len() - 1
+                });
+                checks.variable_grains[at] = checks.variable_grains[at].min(grain);
             }
             _ => {}
         }
@@ -154,7 +160,7 @@ pub(super) fn is_marked_atomic(kernel: &Kernel, mutual: &EntitySet<Binding>, pla
 }
 
 /// A site of plain accesses whose class is that of the place.
-pub(super) fn plain(kernel: &Kernel, site: Site, shared: bool) -> Option<CheckedAccess> {
+pub(super) fn plain(kernel: &Kernel, site: Site, width: Width, shared: bool) -> Option<CheckedAccess> {
     let (access, writes) = match kernel.sites[site].action {
         SiteAction::Read(access) => (access, false),
         SiteAction::Write(access) => (access, true),
@@ -164,7 +170,7 @@ pub(super) fn plain(kernel: &Kernel, site: Site, shared: bool) -> Option<Checked
     let expected = if shared { StorageClass::Workgroup } else { StorageClass::Uniform };
     // As the detector has it.
     let private = !non_private && scope.is_none();
-    (class == expected).then_some(CheckedAccess { site, writes, private, shared, unread: false })
+    (class == expected).then_some(CheckedAccess { site, width, writes, private, shared, unread: false })
 }
 
 /// The memory that a kernel reads as far as that is reported.

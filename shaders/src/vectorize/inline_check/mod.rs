@@ -13,9 +13,9 @@ use super::access::bounds::{LaneIndex, lane_index, uniform_part};
 use super::access::pattern::AccessPattern;
 use super::access::plan::AccessPlan;
 use super::{LANES, Type, Value, Widen};
-use crate::check::inline::state;
+use crate::check::inline::{first_cell_of_variable, state};
 use crate::check::{CellLayout, Group};
-use crate::ir::{Observed, ObservedKind, Op, Place, Site, SiteAction, StorageClass, Width};
+use crate::ir::{Observed, ObservedKind, ObservedVariable, Op, Place, Site, SiteAction, StorageClass, Width};
 use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row, WideOp};
 
 pub(super) use eligible::{CheckedReads, first_slice, has_fences, inline_checks, mutual_bindings};
@@ -25,6 +25,7 @@ use eligible::{descriptor_of, is_input, is_marked_atomic, plain};
 #[derive(Clone, Copy, Debug)]
 struct CheckedAccess {
     site: Site,
+    width: Width,
     writes: bool,
     private: bool,
     /// Whether the memory is that of the workgroup.
@@ -44,6 +45,28 @@ struct CheckedWords {
     index: Value,
     /// Which of the lanes' words there are.
     set: WordSet,
+}
+
+/// One of the cells of an access, whose memory may have a cell for less than the access.
+#[derive(Clone, Copy, Debug)]
+struct CellPart {
+    /// Its number among those of the access.
+    number: u32,
+    /// Cells for each word of the memory.
+    scale: u32,
+    /// Whether the access has no other.
+    is_whole: bool,
+}
+
+impl CellPart {
+    /// The cell of a word where each word has one.
+    const WHOLE: Self = Self { number: 0, scale: 1, is_whole: true };
+
+    /// The cells of an access to memory with a cell for each `grain` bytes.
+    fn all(width: Width, grain: u32) -> impl Iterator<Item = Self> {
+        let count = width.bytes() / grain;
+        (0..count).map(move |number| Self { number, scale: 4 / grain, is_whole: count == 1 })
+    }
 }
 
 /// Which words the lanes have, and what is in bounds.
@@ -101,30 +124,49 @@ struct GroupCodes {
 impl Widen<'_> {
     /// A check that machine code settles if it can; false if this check is a call only.
     pub(super) fn inline_check(&mut self, site: Site, place: &Place, width: Width, plan: Option<&AccessPlan>) -> bool {
-        let Some(plan) = plan.filter(|plan| width == Width::Word && plan.offset.is_aligned()) else { return false };
-        let Some(checked) = plain(self.kernel, site, matches!(place, Place::Variable { .. })) else { return false };
+        let Some(plan) = plan.filter(|plan| plan.offset.is_multiple_of(width.bytes())) else { return false };
+        let shared = matches!(place, Place::Variable { .. });
+        let Some(checked) = plain(self.kernel, site, width, shared) else { return false };
+        let Some(grain) = self.grain(place) else { return false };
         // No access to what several descriptors have is settled (`offer.rs`), and atomics give a word a history: no
         // other binding hides a read.
         let checked = CheckedAccess { unread: !self.plans.checked_reads.have(self.kernel, place), ..checked };
-        let Some(mut words) = self.checked_words(checked, place, plan) else { return false };
-        if let Some(marks) = words.marks {
-            self.mark(site, &words, marks);
+        let is_input = !checked.writes && is_input(self.kernel, place);
+        for part in CellPart::all(width, grain) {
+            let Some(mut words) = self.checked_words(checked, place, plan, part) else { return false };
+            if let Some(marks) = words.marks {
+                self.mark(site, &words, marks);
+            }
+            // Of several lanes that write one word none is settled, but often there is only one.
+            if let (WordSet::Same(limit), true) = (words.set, checked.writes) {
+                words = self.as_lanes(&words, limit);
+            }
+            // Operands are read here, since their values must dominate all later blocks.
+            self.prepare_call(place);
+            match words.set {
+                _ if is_input => {}
+                WordSet::Same(limit) => self.check_word(checked, &words, limit, place),
+                WordSet::Contiguous(_) | WordSet::PerLane(_) => self.check_lanes(checked, &words, place),
+            }
         }
-        // Of several lanes that write one word none is settled, but often there is only one.
-        if let (WordSet::Same(limit), true) = (words.set, checked.writes) {
-            words = self.as_lanes(&words, limit);
-        }
-        // Operands are read here, since their values must dominate all later blocks.
-        self.prepare_call(place);
-        if !checked.writes && is_input(self.kernel, place) {
-            self.call_once(Observed::access(site, Width::Word), place);
-            return true;
-        }
-        match words.set {
-            WordSet::Same(limit) => self.check_word(checked, &words, limit, place),
-            WordSet::Contiguous(_) | WordSet::PerLane(_) => self.check_lanes(checked, &words, place),
+        if is_input {
+            self.call_once(Observed::access(site, width), place);
         }
         true
+    }
+
+    /// The bytes that a cell of a place stands for, if it has cells.
+    fn grain(&self, place: &Place) -> Option<u32> {
+        let (kernel, plans) = (self.kernel, self.plans);
+        match *place {
+            Place::Variable { variable, .. } => {
+                plans.inline.grain_of_variable(ObservedVariable::new(kernel, variable, 0).number)
+            }
+            _ => {
+                let number = descriptor_of(kernel, place, &|binding| plans.layout.descriptors[binding])?;
+                plans.inline.grain_of_descriptor(number)
+            }
+        }
     }
 
     /// The sync of an atomic that needs marks only; false if it is a call.
@@ -142,8 +184,9 @@ impl Widen<'_> {
             return false;
         }
         for writes in [false, true].into_iter().filter(|&mark| if mark { writes } else { reads }) {
-            let checked = CheckedAccess { site: what.site, writes, private: false, shared: false, unread: false };
-            let Some(words) = self.checked_words(checked, place, plan) else { return false };
+            let (site, width) = (what.site, Width::Word);
+            let checked = CheckedAccess { site, width, writes, private: false, shared: false, unread: false };
+            let Some(words) = self.checked_words(checked, place, plan, CellPart::WHOLE) else { return false };
             let Some(marks) = words.marks else { return false };
             self.mark(what.site, &words, marks);
         }
@@ -152,19 +195,27 @@ impl Widen<'_> {
         true
     }
 
-    /// Where the cells of an access are.
-    fn checked_words(&mut self, checked: CheckedAccess, place: &Place, plan: &AccessPlan) -> Option<CheckedWords> {
+    /// Where the cells of an access are, or of a part of it.
+    fn checked_words(
+        &mut self,
+        checked: CheckedAccess,
+        place: &Place,
+        plan: &AccessPlan,
+        part: CellPart,
+    ) -> Option<CheckedWords> {
         let (kernel, plans) = (self.kernel, self.plans);
         let (checks, layout) = (&plans.inline, &plans.layout);
         if checks.is_empty() {
             return None;
         }
+        // The offset of the cell in the plane.
+        let offset = plan.offset.scaled(part.scale, 4 * u64::from(part.number))?;
         let descriptors = layout.descriptor_count;
         let (first, before, bytes, marks) = match *place {
             Place::Variable { variable, .. } => {
                 let first = descriptors + 4 * checks.descriptors.len() as u32;
-                let before = layout.variable_offsets[variable];
-                (first, before, Some(kernel.variables[variable].bytes), None)
+                let before = first_cell_of_variable(layout.variable_offsets[variable].into(), part.scale);
+                (first, before, Some(u64::from(part.scale) * u64::from(kernel.variables[variable].bytes)), None)
             }
             _ => {
                 let number = descriptor_of(kernel, place, &|binding| layout.descriptors[binding])?;
@@ -173,7 +224,7 @@ impl Widen<'_> {
             }
         };
         let builder = &mut self.builder;
-        let skip = builder.s64(before.into());
+        let skip = builder.s64(before);
         let mut base = |slice: u32| {
             let buffer = builder.s32(slice);
             let base = builder.emit_one(InstData::BufferBase { buffer });
@@ -185,11 +236,11 @@ impl Widen<'_> {
         let len = builder.emit_one(InstData::BufferLen { buffer });
         let mut len = builder.wide(WideOp::SubSat, &[len, skip]);
         if let Some(bytes) = bytes {
-            let bytes = builder.s64(bytes.into());
+            let bytes = builder.s64(bytes);
             len = builder.wide(WideOp::Min, &[len, bytes]);
         }
         let two = builder.s64(2);
-        let skip = uniform_part(self, &plan.offset);
+        let skip = uniform_part(self, &offset);
         let builder = &mut self.builder;
         let words = builder.wide(WideOp::Shr, &[skip, two]);
         if !matches!(plan.pattern(), AccessPattern::Uniform) {
@@ -198,14 +249,15 @@ impl Widen<'_> {
                 *base = builder.wide(WideOp::Add, &[*base, skip]);
             }
             marks = marks.map(|marks| builder.wide(WideOp::Add, &[marks, words]));
-            if let AccessPattern::Contiguous { index } = *plan.pattern() {
+            if let (AccessPattern::Contiguous { index }, true) = (plan.pattern(), part.is_whole) {
+                let index = *index;
                 let limit = builder.wide(WideOp::Shr, &[len, two]);
                 let limit = builder.wide(WideOp::Truncate, &[limit]);
                 let index = self.get(index);
                 return Some(CheckedWords { written, read, marks, index, set: WordSet::Contiguous(limit) });
             }
             // Whole words: the unit of the index is one or two of them.
-            let LaneIndex { index, scale, inside } = lane_index(self, &plan.offset.lanes, len);
+            let LaneIndex { index, scale, inside } = lane_index(self, &offset.lanes, len);
             let index = self.builder.times(index, u32::from(scale) / 4);
             let lanes = self.builder.and(self.exec, inside);
             return Some(CheckedWords { written, read, marks, index, set: WordSet::PerLane(lanes) });

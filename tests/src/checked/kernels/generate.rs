@@ -45,6 +45,8 @@ impl RandomKernel {
                 Second::Elements(1),
                 Second::Elements(2),
                 Second::Elements(8),
+                Second::ElementsApart(1),
+                Second::ElementsApart(2),
             ]),
             texel_buffer: rng.below(2) == 0,
             coherent: [(); 3].map(|()| rng.below(4) > 0),

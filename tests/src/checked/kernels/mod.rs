@@ -105,6 +105,8 @@ enum Second {
     Alias,
     /// Elements of so many bytes in the memory of the first one.
     Elements(u32),
+    /// Elements of so many bytes in another memory.
+    ElementsApart(u32),
 }
 
 /// Where an instruction accesses its memory.
@@ -161,7 +163,7 @@ impl RandomKernel {
     /// Bytes of an element.
     fn element_bytes(&self, home: Home) -> u32 {
         match (home, self.second) {
-            (Home::Second, Second::Elements(bytes)) => bytes,
+            (Home::Second, Second::Elements(bytes) | Second::ElementsApart(bytes)) => bytes,
             _ => 4,
         }
     }
@@ -175,9 +177,9 @@ impl RandomKernel {
     /// Where device memory begins: an offset of the engine's memory.
     fn start(&self, home: Home) -> u64 {
         match (home, self.second) {
-            (Home::Second, Second::Apart) => APART,
+            (Home::Second, Second::Apart | Second::ElementsApart(_)) => APART,
             // A texel buffer may be a view of the first buffer.
-            (Home::Texels, Second::Apart) => TEXELS,
+            (Home::Texels, Second::Apart | Second::ElementsApart(_)) => TEXELS,
             (Home::Texels, _) if !self.texel_buffer => TEXELS,
             _ => FIRST,
         }

@@ -27,7 +27,7 @@ impl Writer<'_> {
     /// Bytes of the second buffer's elements, if they are no words.
     pub(super) fn element_bytes(&self) -> Option<u32> {
         match self.kernel.second {
-            Second::Elements(bytes) if self.kernel.uses(Home::Second) => Some(bytes),
+            Second::Elements(bytes) | Second::ElementsApart(bytes) if self.kernel.uses(Home::Second) => Some(bytes),
             _ => None,
         }
     }
@@ -71,7 +71,7 @@ impl Writer<'_> {
             }
             let name = name(home);
             push(text, format_args!("OpDecorate %{name} DescriptorSet 0\nOpDecorate %{name} Binding {binding}"));
-            if kernel.second != Second::Apart {
+            if !matches!(kernel.second, Second::Apart | Second::ElementsApart(_)) {
                 push(text, format_args!("OpDecorate %{name} Aliased"));
             }
             if kernel.rules != Rules::Vulkan && kernel.coherent[binding] {
