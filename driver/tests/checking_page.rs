@@ -1,4 +1,4 @@
-//! The mistakes in `docs/command-mistakes.md`: each has the report that the page shows, and the call that the page names
+//! The mistakes in `docs/command-mistakes.md`: each has the report of the page, and the call that the page names
 //! silences it.
 //!
 //! `BLESS=1 cargo test -p spelter-driver --test device checking_page` writes the reports into the page.

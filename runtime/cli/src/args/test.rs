@@ -27,7 +27,7 @@ status is 66 if nothing failed otherwise, and 67 if nothing failed and a part wa
 Example:
   spelter test corpus --check --many-seeds 20 --shard 1/8 --results 1.jsonl")]
 pub(crate) struct TestArgs {
-    /// Scripts, shaders, lists of launches, and folders in which to look for .amber files, and with --check for shaders.
+    /// Scripts, shaders, lists of launches; folders in which to look for .amber files, and with --check for shaders.
     #[arg(value_name = "FILE|DIR", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// The job array: a job is a script, a shader or a launch, in one order of --many-seeds.

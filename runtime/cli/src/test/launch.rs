@@ -1,7 +1,7 @@
 //! Runs shaders: each of their entry points, or the launch of a list.
 
 use spelter::check::{CheckStats, Finding};
-use spelter::{Schedule, choose_entry};
+use spelter::choose_entry;
 
 use super::cases::{Case, Kind};
 use crate::amber::Stop;
@@ -101,7 +101,7 @@ impl Launches {
         let mut run = run.clone();
         run.device = args.device.clone();
         if order > 0 {
-            run.device.schedule = Some(Schedule::Random(order));
+            run.device.schedule = Some(super::schedule(order));
         }
         if is_checked {
             run.check.check = args.check.check;

@@ -148,6 +148,11 @@ impl Runner<'_> {
     }
 }
 
+/// The schedule of an order: the first one is the usual one.
+fn schedule(order: u64) -> Schedule {
+    if order == 0 { Schedule::Ascending } else { Schedule::Random(order) }
+}
+
 /// Runs a script.
 fn judge_script(path: &Path, order: u64, args: &TestArgs, found: &mut Found) -> Result<(), Stop> {
     let bytes = file::read(path, MAX_BYTES).map_err(|failure| Stop::Fail(failure.to_string()))?;
@@ -161,7 +166,7 @@ fn judge_script(path: &Path, order: u64, args: &TestArgs, found: &mut Found) -> 
     }
     let mut device = args.device.clone();
     if order > 0 {
-        device.schedule = Some(Schedule::Random(order));
+        device.schedule = Some(schedule(order));
     }
     run::script(&script, folder, (&device, args.check.options()), found)?;
     // In checked mode it asserts that there is no error.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
+use spelter::Schedule;
 use spelter::check::report;
 use spelter::check::{CheckStats, Finding, Severity};
 use vulkan_spelter::options::EXIT_STATUS;
@@ -108,7 +109,8 @@ impl Report {
         let (verdict, reason) = self.verdict.parts();
         let mut result = json!({ "script": self.name, "verdict": verdict, "reason": reason });
         if let Some(order) = self.order {
-            result["order"] = order.into();
+            // A text, since numbers are added up.
+            result["schedule"] = super::schedule(order).to_string().into();
         }
         if let Some(checked) = &self.checked {
             result["findings"] = checked.findings.clone().into();
@@ -125,7 +127,12 @@ impl Report {
             partial: result["partial"] == true,
             texts: Vec::new(),
         });
-        let (name, order) = (result["script"].as_str()?.to_owned(), result["order"].as_u64());
+        let name = result["script"].as_str()?.to_owned();
+        let order = match result["schedule"].as_str().map(str::parse) {
+            None => None,
+            Some(Ok(Schedule::Random(order))) => Some(order),
+            Some(_) => Some(0),
+        };
         Some(Self { name, order, verdict, checked, time: Duration::ZERO })
     }
 
