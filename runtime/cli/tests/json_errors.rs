@@ -1,8 +1,6 @@
 //! Failures of commands with `--json`: an object on standard output, where programs read, and the message on standard
 //! error; what a shader of another stage is, and standard input that is named twice.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 
