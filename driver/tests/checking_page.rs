@@ -1,4 +1,4 @@
-//! The mistakes in `docs/checking.md`: each has the report that the page shows, and the call that the page names
+//! The mistakes in `docs/command-mistakes.md`: each has the report of the page, and the call that the page names
 //! silences it.
 //!
 //! `BLESS=1 cargo test -p spelter-driver --test device checking_page` writes the reports into the page.
@@ -372,7 +372,7 @@ fn section() -> String {
         (mistake.run)(&scene, true);
         let silent = scene.device.take_findings();
         assert!(silent.is_empty(), "{} mended: {}", mistake.title, texts(&silent));
-        section.push_str(&format!("\n### {number}. {}\n\n{}\n", mistake.title, paragraph(mistake.text)));
+        section.push_str(&format!("\n## {number}. {}\n\n{}\n", mistake.title, paragraph(mistake.text)));
         section.push_str(&format!("```text\n{}```\n\n", wrapped(&found[0].to_string())));
         section.push_str(&paragraph(&format!("What mends it: {}", mistake.mend)));
     }
@@ -388,7 +388,7 @@ const END: &str = "\n<!-- end of what it writes -->\n";
 
 #[test]
 fn the_page_has_the_reports_that_are_printed() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/checking.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command-mistakes.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (present, after) = rest.split_once(END).unwrap();

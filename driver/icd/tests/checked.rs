@@ -199,6 +199,15 @@ fn reads_through_a_mapped_pointer_are_errors_if_they_are_trapped() {
     assert_eq!((advised.output.status.code(), &advised.findings()[0]["severity"]), (Some(0), &"note".into()));
 }
 
+/// A program that reads back has a note for each of its kernels, of which the first says what all do.
+#[test]
+fn the_first_note_on_reads_of_the_host_is_printed() {
+    let ended = run("advise-twice", "unseen_twice", &[]);
+    let rules: Vec<_> = ended.findings().iter().filter_map(|finding| finding["id"].as_str()).collect();
+    assert_eq!((ended.output.status.code(), rules), (Some(0), vec!["SPELTER-HOST"; 2]), "{}", ended.stderr());
+    assert_eq!(ended.stderr().matches("note[SPELTER-HOST]").count(), 1, "{}", ended.stderr());
+}
+
 #[test]
 fn reads_before_the_host_waits_are_errors_if_they_are_trapped() {
     let ended = run("trap-early", "early", &[("SPELTER_CHECK_HOST", "trap")]);
@@ -269,8 +278,12 @@ fn a_case_of_another_process() {
         }
         Ok("fork") => forks(),
         Ok("forks_while_checking") => forks_while_checking(),
-        Ok("seen") => reads_mapped_memory(true),
-        Ok("unseen") => reads_mapped_memory(false),
+        Ok("seen") => reads_mapped_memory("l / 2u", true),
+        Ok("unseen") => reads_mapped_memory("l / 2u", false),
+        Ok("unseen_twice") => {
+            reads_mapped_memory("l / 2u", false);
+            reads_mapped_memory("l >> 1u", false);
+        }
         Ok("early") => reads_early(),
         Ok("threads") => threads(),
         _ => {}
@@ -457,9 +470,10 @@ fn reads_early() {
 }
 
 /// Reads what a dispatch wrote through a mapped pointer, and uses the rest of its page.
-fn reads_mapped_memory(visible: bool) {
+fn reads_mapped_memory(half: &str, visible: bool) {
     let gpu = Gpu::new();
-    let program = program(&gpu, &RACE.replace("// workgroupBarrier", "workgroupBarrier"));
+    let right = RACE.replace("// workgroupBarrier", "workgroupBarrier").replace("l / 2u", half);
+    let program = program(&gpu, &right);
     let (buffer, commands) = writes_mapped_memory(&gpu, &program, |commands| {
         if visible {
             gpu.make_visible_to_the_host(commands);

@@ -11,6 +11,7 @@ mod profile;
 mod reflect;
 mod run;
 mod sweep;
+mod test;
 mod trace;
 
 pub(crate) use bench::BenchArgs;
@@ -24,6 +25,7 @@ pub(crate) use profile::ProfileArgs;
 pub(crate) use reflect::ReflectArgs;
 pub(crate) use run::ImageArgs;
 pub(crate) use sweep::{BaselineName, GroupSweep, Sweep, push_bytes};
+pub(crate) use test::TestArgs;
 pub(crate) use trace::{TraceArgs, TraceCommand};
 
 use std::path::PathBuf;
@@ -78,7 +80,7 @@ pub(crate) enum Command {
     Reflect(ReflectArgs),
     /// Run a gallery of programs, check each against a reference and measure it.
     Demo(DemoArgs),
-    /// Run AmberScript files: shaders with buffers and expected results.
+    /// Run AmberScript files: shaders with buffers and expected results. Check a corpus of scripts and shaders.
     Test(TestArgs),
     /// Show the device: workers, SIMD, limits, memory, versions.
     Info(InfoArgs),
@@ -266,30 +268,6 @@ pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
     /// Print one JSON object for each program.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// `spelter test`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-A script passes, fails, or is skipped if it needs something that is missing: a graphics pipeline, a compiler, a file,
-a feature of the device. GLSL and HLSL are compiled by glslc, assembly by spirv-as if it is installed;
-spirv-opt runs optimizations. The status is 1 if a script failed.")]
-pub(crate) struct TestArgs {
-    /// Scripts, and folders in which to look for .amber files.
-    #[arg(value_name = "FILE|DIR", required = true)]
-    pub(crate) paths: Vec<PathBuf>,
-    /// The job array: a job is a script.
-    #[command(flatten)]
-    pub(crate) array: JobArgs,
-    /// Do not list scripts that pass and assert something.
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-    /// The device.
-    #[command(flatten)]
-    pub(crate) device: DeviceArgs,
-    /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,7 +1,9 @@
 //! Creation of the device that the options describe.
 
+use serde_json::{Value, json};
 use spelter::check::CheckOptions;
 use spelter::{Context, ContextBuilder, Printer};
+use spelter_driver::DeviceOptions;
 
 use crate::args::DeviceArgs;
 use crate::failure::Failure;
@@ -16,8 +18,9 @@ pub(crate) fn context(args: &DeviceArgs) -> Result<Context, Failure> {
 }
 
 /// A context as a Vulkan driver would make it: rules that other drivers do not enforce are not checked.
-pub(crate) fn for_scripts(args: &DeviceArgs) -> Result<Context, Failure> {
-    Ok(builder(args).strict(false).printer(output::printer()).build()?)
+pub(crate) fn for_scripts(args: &DeviceArgs, check: Option<CheckOptions>) -> Result<Context, Failure> {
+    let builder = builder(args).strict(false).printer(output::printer());
+    Ok(check.into_iter().fold(builder, ContextBuilder::check).build()?)
 }
 
 /// A context with these options, and a timeline if `trace`.
@@ -33,16 +36,31 @@ pub(crate) fn with_printer(
     check: Option<CheckOptions>,
 ) -> Result<Context, Failure> {
     let builder = builder(args).trace(trace).printer(printer);
-    Ok(match check {
-        Some(check) => builder.check(check),
-        None => builder,
-    }
-    .build()?)
+    Ok(check.into_iter().fold(builder, ContextBuilder::check).build()?)
 }
 
 /// A context with these options that measures dispatches, with a timeline if `trace`.
 pub(crate) fn profiled(args: &DeviceArgs, trace: bool) -> Result<Context, Failure> {
     Ok(builder(args).profile(true).trace(trace).printer(output::printer()).build()?)
+}
+
+/// The device that the options make, as settings of a job array: what takes effect, whether an option, a variable or
+/// the machine says it. Two that are equal give the same results.
+pub(crate) fn settings(args: &DeviceArgs, check: Option<CheckOptions>) -> Value {
+    let default = DeviceOptions::default();
+    let options = DeviceOptions {
+        workers: args.workers.map_or(default.workers, usize::from),
+        backend: args.backend.unwrap_or(default.backend),
+        check,
+        ..default
+    };
+    let made = options.properties();
+    json!({
+        "workers": made.workers,
+        "backend": made.backend.name(),
+        "time_limit": args.time_limit().as_secs_f64(),
+        "schedule": args.schedule.unwrap_or_default().to_string(),
+    })
 }
 
 fn builder(args: &DeviceArgs) -> ContextBuilder {

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use spelter::Backend;
+use spelter_driver::DeviceOptions;
 use vulkan_spelter::options::{self, Settings};
 
 use crate::args::{BenchArgs, CheckArgs, Command, DeviceArgs, ExecArgs, Sweep};
@@ -17,6 +19,12 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 fn settings(is_asked: impl Fn(&str) -> bool) -> Result<Settings, Failure> {
     let (settings, complaints) = options::read(|name| variable(name).filter(|_| is_asked(name)));
     complaints.into_iter().next().map_or(Ok(settings), |complaint| Err(Failure::new(complaint)))
+}
+
+/// The back end of a program that is started, if no option chooses it.
+pub(crate) fn inherited_backend() -> Result<Backend, Failure> {
+    let settings = settings(|name| name == "SPELTER_BACKEND")?;
+    Ok(settings.backend.unwrap_or_else(|| DeviceOptions::default().backend))
 }
 
 /// Completes a command from the environment. Options on the command line take precedence; their variables are not read.

@@ -114,6 +114,11 @@ impl DeviceMark {
 /// Says that a program did not use the driver, after what follows from that, and with the usual cause.
 pub(crate) fn report_no_device(so: &str, graphics: bool) {
     output::note(format_args!("{so}no process created a device of Spelter"));
+    hint_at_graphics(graphics);
+}
+
+/// Says why a program may have taken another device.
+pub(crate) fn hint_at_graphics(graphics: bool) {
     if !graphics {
         output::note("programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics");
     }

@@ -101,45 +101,64 @@ fn print_clap(error: &clap::Error) -> ExitCode {
 fn start(cli: &Cli) -> Result<u8, Failure> {
     let mut output = Output::new();
     let result = match &cli.command {
-        Command::Run(args) => return status_after(run::run(args, &mut output), &mut output),
-        Command::Bench(args) => bench::run(args, &mut output),
-        Command::Profile(args) => bench::profile(args, &mut output),
-        Command::Compile(args) => compile::run(args, &mut output),
-        Command::Reflect(args) => {
-            let result = reflect::run(args, &mut output);
-            failed_in_json(args.json, Some(&args.file), result, &mut output)
-        }
-        Command::Demo(args) => demo::run(args, &mut output),
+        Command::Run(args) => run::run(args, &mut output),
+        Command::Bench(args) => bench::run(args, &mut output).map(|()| 0),
+        Command::Profile(args) => bench::profile(args, &mut output).map(|()| 0),
+        Command::Compile(args) => compile::run(args, &mut output).map(|()| 0),
+        Command::Reflect(args) => reflect::run(args, &mut output).map(|()| 0),
+        Command::Demo(args) => demo::run(args, &mut output).map(|()| 0),
         Command::Test(args) => test::run(args, &mut output),
-        Command::Info(args) => info::run(args, &mut output),
-        Command::Litmus(args) => {
-            let result = litmus::run(args, &mut output);
-            let only = args.paths.first().filter(|_| args.paths.len() == 1);
-            let result = failed_in_json(args.json, only, result, &mut output);
-            return status_after(result, &mut output);
-        }
-        Command::Exec(args) => return status_after(icd::exec(args), &mut output),
-        Command::Check(args) => return status_after(check::command::run(args), &mut output),
-        Command::Merge(args) => {
-            let ended = merge::run(args, &mut output);
-            return status_after(ended, &mut output);
-        }
-        Command::Trace(args) => trace::run(args, &mut output),
-        Command::Icd(args) => icd::run(args, &mut output),
-        Command::Completions(args) => manual::completions(args, &mut output),
-        Command::Man(args) => manual::man(args, &mut output),
+        Command::Info(args) => info::run(args, &mut output).map(|()| 0),
+        Command::Litmus(args) => litmus::run(args, &mut output),
+        Command::Exec(args) => icd::exec(args),
+        Command::Check(args) => check::command::run(args),
+        Command::Merge(args) => merge::run(args, &mut output),
+        Command::Trace(args) => trace::run(args, &mut output).map(|()| 0),
+        Command::Icd(args) => icd::run(args, &mut output).map(|()| 0),
+        Command::Completions(args) => manual::completions(args, &mut output).map(|()| 0),
+        Command::Man(args) => manual::man(args, &mut output).map(|()| 0),
     };
-    status_after(result.map(|()| 0), &mut output)
+    let result = failed_in_json(&cli.command, result, &mut output);
+    status_after(result, &mut output)
 }
 
-/// The result of a command. With `--json`, a failure is an object on standard output, too, where programs read.
-fn failed_in_json<T>(
-    json: bool,
-    file: Option<&PathBuf>,
-    result: Result<T, Failure>,
-    output: &mut Output,
-) -> Result<T, Failure> {
-    if let (true, Err(failure)) = (json, &result) {
+/// What a command with `--json` prints, and the file that a failure is about.
+fn json_of(command: &Command) -> Option<(Printed, Option<&PathBuf>)> {
+    fn only(files: &[PathBuf]) -> Option<&PathBuf> {
+        files.first().filter(|_| files.len() == 1)
+    }
+    use Printed::{Lines, Object};
+    let (json, printed, file) = match command {
+        Command::Bench(args) => (args.json, Object, Some(&args.file)),
+        Command::Profile(args) => (args.json, Object, args.file.as_ref()),
+        Command::Compile(args) => (args.json, Object, Some(&args.file)),
+        Command::Reflect(args) => (args.json, Object, Some(&args.file)),
+        Command::Test(args) => (args.json, Object, only(&args.paths)),
+        Command::Merge(args) => (args.json, Object, only(&args.files)),
+        Command::Litmus(args) => (args.json, Lines, only(&args.paths)),
+        Command::Demo(args) => (args.json, Lines, None),
+        Command::Info(args) => (args.json, Object, None),
+        // An object of `run` has its error.
+        _ => return None,
+    };
+    json.then_some((printed, file))
+}
+
+/// What a command prints with `--json`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Printed {
+    /// One object, which says what failed.
+    Object,
+    /// An object for each of several things, of which one failed.
+    Lines,
+}
+
+/// The result of a command. With `--json`, a failure is an object on standard output, too, where programs read; not
+/// after the command's only object.
+fn failed_in_json(command: &Command, result: Result<u8, Failure>, output: &mut Output) -> Result<u8, Failure> {
+    if let (Some((printed, file)), Err(failure)) = (json_of(command), &result)
+        && (printed == Printed::Lines || !output.has_json())
+    {
         let file = file.map(|path| path.display().to_string());
         output.json(&serde_json::json!({ "file": file, "error": failure.to_string() }))?;
     }

@@ -48,6 +48,8 @@ pub(crate) fn is_stderr_colored() -> bool {
 pub(crate) struct Output {
     to: BufWriter<StdoutLock<'static>>,
     colored: bool,
+    /// Whether a JSON value was printed.
+    has_json: bool,
 }
 
 impl Output {
@@ -55,7 +57,7 @@ impl Output {
     pub(crate) fn new() -> Self {
         let stdout = io::stdout().lock();
         let colored = is_colored(&stdout);
-        Self { to: BufWriter::new(stdout), colored }
+        Self { to: BufWriter::new(stdout), colored, has_json: false }
     }
 
     /// Prints a line.
@@ -65,7 +67,13 @@ impl Output {
 
     /// Prints a JSON value on a line of its own.
     pub(crate) fn json(&mut self, value: &serde_json::Value) -> Result<(), Failure> {
+        self.has_json = true;
         alive(writeln!(self.to, "{value}"))
+    }
+
+    /// Whether a JSON value was printed.
+    pub(crate) fn has_json(&self) -> bool {
+        self.has_json
     }
 
     /// Prints `name  value` lines with aligned values.

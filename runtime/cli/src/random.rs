@@ -1,5 +1,7 @@
 //! Random numbers that depend only on the seed.
 
+use spelter_shaders::front::ScalarType;
+
 /// A stream of random numbers: a counter and a mixing function (SplitMix64).
 #[derive(Debug)]
 pub(crate) struct Random {
@@ -24,6 +26,19 @@ impl Random {
     /// From 0 up to but not including 1: a multiple of 2⁻²⁴.
     pub(crate) fn fraction(&mut self) -> f32 {
         (self.word() >> 8) as f32 / 16_777_216.0
+    }
+
+    /// The bits of a number of a block: a random fraction, or this integer, at most the largest signed one of its size.
+    pub(crate) fn scalar(&mut self, scalar: ScalarType, integer: u64) -> u64 {
+        match scalar {
+            // An eighth, a quarter, a half or three quarters.
+            ScalarType::Float(16) => [0x3000, 0x3400, 0x3800, 0x3a00][self.word() as usize % 4],
+            ScalarType::Float(32) => self.fraction().to_bits().into(),
+            ScalarType::Float(_) => f64::from(self.fraction()).to_bits(),
+            // No memory is at a small address.
+            ScalarType::Address => 0,
+            ScalarType::Int(bits) | ScalarType::Uint(bits) => integer.min((1 << (bits.min(32) - 1)) - 1),
+        }
     }
 
     /// From -1 up to but not including 1.

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ReflectArgs, output: &mut Output) -> Result<(), Failure
         None => module.entry_points().map(str::to_owned).collect(),
     };
     if entries.is_empty() {
-        return Err(shader.problem("the shader has no compute entry point"));
+        return Err(shader.problem(shader::NOT_COMPUTE));
     }
     let (specialization, names) = (shader::specialization(&module, &args.spec)?, module.binding_names());
     let mut interfaces = Vec::new();

@@ -29,6 +29,14 @@ const fn spirv_magic() -> u32 {
     0x0723_0203
 }
 
+/// What is wrong with a shader of other stages.
+pub(crate) const NOT_COMPUTE: &str =
+    "the shader has no compute entry point: Spelter runs compute shaders only, no vertex, fragment or other stages";
+
+/// Extensions of GLSL shaders of other stages.
+const OTHER_STAGES: [&str; 13] =
+    ["vert", "frag", "geom", "tesc", "tese", "mesh", "task", "rgen", "rint", "rahit", "rchit", "rmiss", "rcall"];
+
 /// A shader in memory.
 pub(crate) struct Shader {
     path: PathBuf,
@@ -68,6 +76,7 @@ pub(crate) fn load(path: &Path) -> Result<Shader, Failure> {
             let hint = "compile it first: glslc -x hlsl -fshader-stage=compute FILE -o FILE.spv";
             return Err(Failure::file(path, hint));
         }
+        Some(other) if OTHER_STAGES.contains(&other) => return Err(Failure::shader(path, NOT_COMPUTE)),
         _ => {
             let names = ".wgsl, .spv, .spvasm, .comp or .glsl";
             return Err(Failure::file(path, format!("not a shader: the name must end with {names}")));
@@ -202,6 +211,11 @@ impl Shader {
         Room::of(bytes).map_err(|refused| Failure::file(&self.path, refused))
     }
 
+    /// Whether it has no entry point of a compute shader.
+    fn has_no_entry_point(&self) -> bool {
+        self.module().is_ok_and(|module| module.entry_points().next().is_none())
+    }
+
     /// A listing with the file's path in its comments on source lines: the reader calls a WGSL text `wgsl`.
     pub(crate) fn listing(&self, text: String) -> String {
         match &self.contents {
@@ -247,6 +261,7 @@ impl Shader {
                 self.problem(positions.in_terms_of_the_text(error))
             }
             (error @ spelter::Error::Shader(_), _) => self.problem(error),
+            (spelter::Error::EntryPoint(_), _) if self.has_no_entry_point() => self.problem(NOT_COMPUTE),
             // An option does not fit the shader, or memory is exhausted.
             (error, _) => Failure::from(error).of(self.path.display()),
         }

@@ -144,7 +144,12 @@ fn a_program_of_which_not_all_was_checked_is_no_success() {
     folder.write("killed", started.as_bytes());
     let summary = r#"echo '{"summary":{"process":PROCESS,"unfinished":true,"counts":{},"checked":{}}}' | emit"#;
     folder.write("early", format!("{started}{summary}\n").as_bytes());
+    // It made a device of Spelter, and ran its kernels elsewhere.
+    let summary = r#"echo '{"summary":{"process":PROCESS,"counts":{},"checked":{"dispatches":0}}}' | emit"#;
+    folder.write("elsewhere", format!("{started}{summary}\n").as_bytes());
     for (program, part) in [
+        ("elsewhere", "note: no dispatch ran on a device of Spelter: no kernel was checked\n"),
+        ("elsewhere", "note: programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics\n"),
         ("other", "note: nothing was checked: no process created a device of Spelter\n"),
         ("other", "note: programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics\n"),
         ("killed", "note: 1 of 1 processes ended without their counts, which are missing below\n"),
@@ -155,6 +160,24 @@ fn a_program_of_which_not_all_was_checked_is_no_success() {
         assert_eq!(ended.status, 67, "{program}: {}", ended.stderr);
         assert!(ended.stderr.contains(part), "{program}: {}", ended.stderr);
         assert_eq!(folder.spelter(&format!("check --allow-unchecked -- sh {program}")).status, 0, "{program}");
+    }
+}
+
+/// A program that reads back maps memory without a barrier to the host each time.
+#[test]
+fn notes_on_reads_of_the_host_are_summed_up() {
+    let folder = Folder::new("check-host-notes");
+    let note = |print: &str| {
+        let mut note = finding(print, "note", "ascending");
+        note["id"] = "SPELTER-HOST".into();
+        note
+    };
+    let part = "note: 3 notes of SPELTER-HOST, of which each process prints the first; --json has all\n";
+    for (notes, is_said) in [(&["aa", "bb", "cc"][..], true), (&["aa"][..], false)] {
+        script(&folder, &notes.iter().map(|print| note(print)).collect::<Vec<_>>(), "exit 0");
+        let ended = folder.spelter("check --allow-unchecked --json out.jsonl -- sh program");
+        assert_eq!((ended.status, ended.stderr.contains(part)), (0, is_said), "{}", ended.stderr);
+        assert_eq!(lines(&folder, "out.jsonl").len(), notes.len() + 1);
     }
 }
 

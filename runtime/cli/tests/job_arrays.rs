@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use crate::common::Folder;
+use std::process::Command;
+
+use crate::common::{Ended, Folder};
 
 /// 60 blocks of 64 programs.
 const JOBS: &str = "litmus --generate --events 3 --count 3840";
@@ -161,6 +163,41 @@ fn scripts_are_divided_and_continued() {
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
 
+/// The device counts as it takes effect, so that options, variables and defaults that mean the same are one job array.
+#[test]
+fn scripts_on_another_device_are_another_job_array() {
+    let folder =
+        Folder::with("jobs_device", "a.amber", "#!amber\nBUFFER b DATA_TYPE uint32 DATA 7 END\nEXPECT b IDX 0 EQ 7\n");
+    let run = |options: &str, variable: (&str, &str)| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
+        let line = format!("test a.amber --results r.jsonl {options}");
+        command.current_dir(folder.path()).args(line.split_whitespace()).env(variable.0, variable.1);
+        Ended::from(command.output().unwrap())
+    };
+    let same = [
+        ("--backend interpreter --workers 3", ("SPELTER_STATS", "")),
+        ("--backend interpreter --workers 3 --time-limit 60 --schedule ascending", ("SPELTER_STATS", "")),
+        ("--backend interpreter", ("SPELTER_WORKERS", "3")),
+    ];
+    for (options, variable) in same {
+        let ended = run(options, variable);
+        assert_eq!(ended.status, 0, "{options} {variable:?}: {}", ended.stderr);
+    }
+    for (options, variable, problem) in [
+        ("--backend interpreter --workers 2", ("SPELTER_STATS", ""), "its device.workers is 3, not 2"),
+        ("--backend interpreter", ("SPELTER_WORKERS", "5"), "its device.workers is 3, not 5"),
+        (
+            "--workers 3 --backend interpreter --schedule reverse",
+            ("SPELTER_STATS", ""),
+            "its device.schedule is \"ascending\", not \"reverse\"",
+        ),
+    ] {
+        let ended = run(options, variable);
+        let message = format!("error: r.jsonl: it has results of another job array: {problem}\n");
+        assert_eq!((ended.status, ended.stderr), (1, message), "{options} {variable:?}");
+    }
+}
+
 /// So are the orders of a checked run.
 #[test]
 fn orders_of_a_run_are_divided() {
@@ -179,7 +216,9 @@ fn orders_of_a_run_are_divided() {
     assert!(again.stderr.contains("note: 2.jsonl has errors of orders that ran earlier: "), "{}", again.stderr);
     let other =
         folder.error("run last.wgsl --bind 0.0=zeros:4 --groups 5 --check --many-seeds 6 --results whole.jsonl");
-    assert!(other.starts_with("whole.jsonl: it has results of another job array"), "{other}");
+    assert!(other.starts_with("whole.jsonl: it has results of another job array: its options is "), "{other}");
+    let other = folder.error(&format!("{line} --results whole.jsonl --time-limit 7"));
+    assert!(other.ends_with("another job array: its device.time_limit is 60.0, not 7.0"), "{other}");
     let value = folder.json("merge 1.jsonl 2.jsonl --out all.jsonl --json");
     assert_eq!(value["done"], 6);
     assert!(value["totals"]["findings"].as_u64().unwrap() >= 6, "{value}");

@@ -14,6 +14,7 @@ pub use merge::{Merged, Source};
 pub use results::Results;
 pub use shard::Shard;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -45,9 +46,35 @@ pub struct JobArray {
 }
 
 impl JobArray {
-    /// The array, for messages.
     fn json(&self) -> Value {
         json!({ "command": self.name, "settings": self.settings, "jobs": self.jobs })
+    }
+
+    /// What is wrong with results of this array, which are not those of `wanted`: what differs, at its places.
+    fn is_not(&self, wanted: &Self) -> String {
+        let mut differences = Vec::new();
+        add_differences("", (&self.json(), &wanted.json()), &mut differences);
+        format!("it has results of another job array: {}", differences.join("; "))
+    }
+}
+
+/// Adds where two values differ, member by member, and how.
+fn add_differences(place: &str, (is, wanted): (&Value, &Value), to: &mut Vec<String>) {
+    match (is, wanted) {
+        _ if is == wanted => {}
+        (Value::Object(is), Value::Object(wanted)) => {
+            let names: BTreeSet<_> = is.keys().chain(wanted.keys()).collect();
+            let of = |object: &serde_json::Map<String, Value>, name| object.get(name).cloned().unwrap_or(Value::Null);
+            for name in names {
+                // What the settings are is in the header; a message needs only their names.
+                let place = match place {
+                    "" | "settings" => name.clone(),
+                    place => format!("{place}.{name}"),
+                };
+                add_differences(&place, (&of(is, name), &of(wanted, name)), to);
+            }
+        }
+        _ => to.push(format!("its {place} is {is}, not {wanted}")),
     }
 }
 

@@ -98,8 +98,7 @@ impl Merged {
                 totals: BTreeMap::new(),
             });
             if array != merged.array {
-                let [is, wanted] = [&array, &merged.array].map(JobArray::json);
-                return Err(wrong(format!("it has results of another job array, {is}, not of {wanted}")));
+                return Err(wrong(array.is_not(&merged.array)));
             }
             merged.add_build(build, any_build).map_err(wrong)?;
             let mut number = 1;
@@ -350,7 +349,10 @@ mod tests {
         let error = |b: &str| read([("a", &*a), ("b", b)]).unwrap_err().to_string();
         let other = b.replace("\"square\":1", "\"square\":2");
         assert!(error(&other).starts_with("b: line 2: job 1 has another result"), "{}", error(&other));
-        assert!(error(&b.replace("squares", "cubes")).starts_with("b: it has results of another job array"));
+        assert!(
+            error(&b.replace("squares", "cubes"))
+                .starts_with("b: it has results of another job array: its command is \"cubes\", not \"squares\"")
+        );
         assert!(error("").starts_with("b: not a file of results"));
     }
 }

@@ -126,8 +126,7 @@ fn done_in(
     let header = lines.next().and_then(Header::parse);
     let header = header.ok_or_else(|| wrong("not a file of results: it does not begin with a job array".to_owned()))?;
     if header.array != *array {
-        let [is, wanted] = [&header.array, array].map(JobArray::json);
-        return Err(wrong(format!("it has results of another job array, {is}, not of {wanted}")));
+        return Err(wrong(header.array.is_not(array)));
     }
     if header.shard != shard {
         return Err(wrong(format!("it is of shard {}, not of {shard}", header.shard)));
@@ -247,7 +246,11 @@ mod tests {
             ("hello\n".to_owned(), "1/1", "not a file of results"),
             ("a line without an end".to_owned(), "1/1", "not a file of results"),
             (header.clone(), "2/2", "it is of shard 1/2, not of 2/2"),
-            (header.replace("\"seed\":7", "\"seed\":8"), "1/2", "it has results of another job array"),
+            (
+                header.replace("\"seed\":7", "\"seed\":8"),
+                "1/2",
+                "it has results of another job array: its seed is 8, not 7",
+            ),
             (format!("{header}{{}}\n"), "1/2", "line 2: not a result of a job"),
             (header.clone() + &Line::Job(3, json!(9), None).text(), "1/2", "line 2: job 3 is not of shard 1/2"),
         ] {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ash::vk;
 use serde_json::{Value as Json, json};
 use spelter_driver::check::report::{self, fingerprint};
-use spelter_driver::check::{CheckStats, Finding, FindingIdentity, Severity};
+use spelter_driver::check::{CheckStats, Finding, FindingIdentity, Rule, Severity};
 use spelter_locks::{Mutex, PerProcess, ProcessId};
 
 use super::device::{DeviceFindings, SubmissionPart};
@@ -52,6 +52,9 @@ struct State {
     suppressed: usize,
     /// Findings of other rules than those that are asked for.
     not_shown: usize,
+    /// Notes on memory that the host reads without a barrier to it: a program that reads back has one for each buffer,
+    /// and the first says what all do.
+    host_notes: usize,
     /// Messages that wait for a call of their instance.
     messages: Vec<Waiting>,
     /// The summary that the file has.
@@ -163,7 +166,7 @@ impl Process {
         state.collect(self.settings, |_| true);
         state.summarize(self);
         state.failed.take().inspect(|problem| print_line(&format!("spelter: {problem}")));
-        let (errors, stats) = (state.count(Severity::Error), state.stats());
+        let (errors, stats, host_notes) = (state.count(Severity::Error), state.stats(), state.host_notes);
         let is_unfinished = state.devices.iter().any(|device| device.is_busy());
         drop(state);
         // `spelter check`, which sets the file, prints this of all processes. The status stays, since a handler does
@@ -173,6 +176,11 @@ impl Process {
         }
         if is_unfinished && self.settings.json.is_none() && !Options::get().quiet {
             print_line("spelter: the process ends before all that it submitted has run and was checked");
+        }
+        if host_notes > 1 && self.settings.json.is_none() && !Options::get().quiet {
+            print_line(&format!(
+                "spelter: {host_notes} notes of SPELTER-HOST, of which the first is printed; SPELTER_CHECK_JSON has all"
+            ));
         }
         let status = self.settings.exit_status.unwrap_or(EXIT_STATUS);
         if errors > 0 && status != 0 {
@@ -245,6 +253,12 @@ impl State {
         let printed = self.printed.get(&fingerprint(finding));
         if Options::get().quiet || printed.is_some_and(|&before| before || !confirmed) {
             return;
+        }
+        if (finding.rule, finding.severity) == (Rule::Host, Severity::Note) {
+            self.host_notes += 1;
+            if self.host_notes > 1 {
+                return;
+            }
         }
         let stderr = std::io::stderr();
         let colored = stderr.is_terminal() && crate::environment::variable("NO_COLOR").is_none();

@@ -60,8 +60,9 @@ pub(crate) struct CheckCommandArgs {
     /// least is 320K.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) check_memory: Option<u64>,
-    /// Accept that a part of what the program did was not checked or stayed undecided, or that it used no device of
-    /// Spelter. Without this option the exit status is 67 then, if there is no error and the program succeeded.
+    /// Accept that a part of what the program did was not checked or stayed undecided, or that no kernel of it ran on a
+    /// device of Spelter. Without this option the exit status is 67 then, if there is no error and the program
+    /// succeeded.
     #[arg(long)]
     pub(crate) allow_unchecked: bool,
     /// What is done about accesses of the program through mapped pointers. With advise they are not seen, and a note

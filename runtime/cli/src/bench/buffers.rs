@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use spelter::{Bind as Binding, BindingInfo, BindingKind, Buffer, Context, TexelClass, vk};
-use spelter_shaders::front::ScalarType;
 use spelter_shaders::image::Format;
 
 use super::inputs::{Inputs, has_buffer};
@@ -175,15 +174,7 @@ fn automatic(
 fn uniform(inputs: &Inputs, info: &BindingInfo, (length, invocations): (usize, u64), random: &mut Random) -> Vec<u8> {
     let mut bytes = vec![0; length];
     for (offset, scalar) in inputs.scalars(info) {
-        let bits = match scalar {
-            // An eighth, a quarter, a half or three quarters.
-            ScalarType::Float(16) => [0x3000, 0x3400, 0x3800, 0x3a00][random.word() as usize % 4],
-            ScalarType::Float(32) => random.fraction().to_bits().into(),
-            ScalarType::Float(_) => f64::from(random.fraction()).to_bits(),
-            // No memory is at a small address.
-            ScalarType::Address => 0,
-            ScalarType::Int(bits) | ScalarType::Uint(bits) => invocations.min((1 << (bits.min(&32) - 1)) - 1),
-        };
+        let bits = random.scalar(*scalar, invocations);
         let (at, size) = (*offset as usize, scalar.bytes() as usize);
         if let Some(place) = bytes.get_mut(at..at + size) {
             place.copy_from_slice(&bits.to_le_bytes()[..size]);

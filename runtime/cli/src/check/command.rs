@@ -91,6 +91,16 @@ fn print(merged: &Merged, graphics: bool, status: u8) {
         }
         return;
     }
+    if merged.is_without_dispatch() && merged.without_counts == 0 {
+        output::note("no dispatch ran on a device of Spelter: no kernel was checked");
+        icd::hint_at_graphics(graphics);
+    }
+    match merged.host_notes() {
+        0 | 1 => {}
+        count => output::note(format_args!(
+            "{count} notes of SPELTER-HOST, of which each process prints the first; --json has all"
+        )),
+    }
     let (suppressed, not_shown, is_partial) = (merged.suppressed, merged.not_shown, merged.is_partial());
     let summary = report::summary(|severity| merged.count(severity), suppressed, not_shown, is_partial);
     let plural = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json, json};
-use spelter::check::{CheckStats, Severity};
+use spelter::check::{CheckStats, Rule, Severity};
 
 /// What the processes found, each finding once.
 #[derive(Debug, Default)]
@@ -117,10 +117,21 @@ impl Merged {
         }
     }
 
+    /// Whether no kernel ran on a device of Spelter, although the program ran.
+    pub(super) fn is_without_dispatch(&self) -> bool {
+        self.runs > 0 && self.checked("dispatches") + self.checked("skipped") == 0
+    }
+
+    /// The number of notes that the host reads memory without a barrier to it, of which only the first is printed.
+    pub(super) fn host_notes(&self) -> usize {
+        let is_one =
+            |finding: &&Json| finding["id"] == Rule::Host.name() && finding["severity"] == Severity::Note.name();
+        self.findings.iter().filter(is_one).count()
+    }
+
     /// Whether something that ran was not checked, or no device ran it: without a finding, that shows nothing.
     pub(super) fn is_partial(&self) -> bool {
-        let is_nothing = self.runs > 0 && self.processes == 0;
-        is_nothing || self.without_counts > 0 || self.unfinished > 0 || self.stats().is_partial()
+        self.is_without_dispatch() || self.without_counts > 0 || self.unfinished > 0 || self.stats().is_partial()
     }
 
     /// Number of findings of this severity.

@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::shader::Shader;
 pub(crate) use files::{check_targets, write_files};
+pub(crate) use places::in_file;
 
 /// The findings of a run, without those that are suppressed.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl Report {
         (shader, args): (&Shader, &RunArgs),
     ) -> Result<Self, Failure> {
         let args = &args.check;
-        all.iter_mut().for_each(|finding| places::in_file(finding, shader));
+        all.iter_mut().for_each(|finding| in_file(finding, shader));
         let filter = with_files(args.filter(), &args.suppressions)?;
         let observed = all.len();
         all.retain(|finding| filter.wants(finding));
@@ -88,7 +89,7 @@ impl Report {
 }
 
 /// A filter with the suppressions of files.
-fn with_files(mut filter: Filter, files: &[PathBuf]) -> Result<Filter, Failure> {
+pub(crate) fn with_files(mut filter: Filter, files: &[PathBuf]) -> Result<Filter, Failure> {
     for path in files {
         filter.add_file(path).map_err(|problem| Failure::file(path, problem))?;
     }

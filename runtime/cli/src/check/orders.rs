@@ -11,6 +11,7 @@ use super::folder::Folder;
 use super::merge::Merged;
 use super::with_files;
 use crate::args::CheckCommandArgs;
+use crate::environment;
 use crate::failure::Failure;
 use crate::icd;
 use crate::output;
@@ -90,6 +91,8 @@ fn job_array(args: &CheckCommandArgs) -> Result<JobArray, Failure> {
     let CheckCommandArgs { command, check_memory, graphics, time_limit, .. } = args;
     let filter = with_files(args.filter(), &args.suppressions)?;
     let options = digest(&format!("{:?}", (filter, check_memory, graphics, time_limit)));
-    let settings = json!({ "command": command, "profile": args.profile.name(), "options": options });
+    let backend = environment::inherited_backend()?.name();
+    let settings =
+        json!({ "command": command, "profile": args.profile.name(), "options": options, "backend": backend });
     Ok(JobArray { name: "check --many-seeds".to_owned(), settings, jobs: args.many_seeds.unwrap_or(1).into() })
 }

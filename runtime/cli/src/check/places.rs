@@ -15,7 +15,7 @@ const WGSL: &str = "wgsl";
 const WORD: &str = "SPIR-V word ";
 
 /// Gives the places of a finding the path of the shader, and lines in place of words that were assembled.
-pub(super) fn in_file(finding: &mut Finding, shader: &Shader) {
+pub(crate) fn in_file(finding: &mut Finding, shader: &Shader) {
     let file: Arc<str> = shader.path().display().to_string().into();
     match shader.assembled_text() {
         Some(text) => of_assembly(finding, shader, &file, text),

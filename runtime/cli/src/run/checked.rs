@@ -10,9 +10,9 @@ use spelter::{Context, Schedule};
 use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
 
 use super::bind::BoundResources;
-use super::{Launched, dispatch, launch};
 use crate::args::{CheckArgs, RunArgs};
 use crate::check::Report;
+use crate::device;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::Shader;
@@ -127,18 +127,16 @@ pub(super) fn report(
     let (mut recorded, mut stats) = (Recorded::default(), context.check_stats());
     let order = match args.check.many_seeds {
         None => None,
-        Some(seeds) => {
-            match in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, (&mut all, &mut stats)) {
-                Ok((differs, earlier)) => {
-                    recorded = earlier;
-                    differs
-                }
-                Err(failure) => {
-                    *found = before_a_failure(context, (shader, args), all)?;
-                    return Err(failure);
-                }
+        Some(seeds) => match in_other_orders(shader, &results(context, bound)?, args, seeds, (&mut all, &mut stats)) {
+            Ok((differs, earlier)) => {
+                recorded = earlier;
+                differs
             }
-        }
+            Err(failure) => {
+                *found = before_a_failure(context, (shader, args), all)?;
+                return Err(failure);
+            }
+        },
     };
     Ok(Some(Checked { report: Report::new(all, stats, (shader, args))?, order, recorded }))
 }
@@ -167,7 +165,10 @@ fn job_array(shader: &Shader, args: &RunArgs, seeds: u32) -> JobArray {
     let file = args.file.file_name().unwrap_or_default().to_string_lossy();
     JobArray {
         name: "run --many-seeds".to_owned(),
-        settings: json!({ "file": file, "shader": shader.digest(), "options": options }),
+        settings: json!({
+            "file": file, "shader": shader.digest(), "options": options,
+            "device": device::settings(&args.device, args.check.options()),
+        }),
         jobs: seeds.into(),
     }
 }
@@ -206,7 +207,7 @@ fn record(
 /// if they do, with what the file of results has of orders that ran earlier.
 fn in_other_orders(
     shader: &Shader,
-    (expected, bound): (&[Vec<u8>], &BoundResources),
+    expected: &[Vec<u8>],
     args: &RunArgs,
     seeds: u32,
     (all, stats): (&mut Vec<Finding>, &mut CheckStats),
@@ -230,28 +231,17 @@ fn in_other_orders(
         let mut args = args.clone();
         args.device.schedule = Some(Schedule::Random(seed));
         // Messages of the kernel are those of the first run.
-        let Launched { context, program, bound: other } = launch(shader, &args, output::silent())?;
-        let ended = dispatch(&context, (shader, &program), &other, &args);
-        let found_here = context.device().take_findings();
-        found_here.iter().for_each(|finding| add(all, finding.clone()));
-        let own = context.check_stats();
-        *stats += own;
-        if let Err(failure) = ended {
+        let ran = super::once(shader, &args, output::silent())?;
+        ran.findings.iter().for_each(|finding| add(all, finding.clone()));
+        *stats += ran.stats;
+        if let Some(failure) = ran.failure {
             bar.finish_and_clear();
             return Err(failure.with_order(format_args!("--schedule random:{seed}")));
         }
-        if differs.is_none() || file.is_some() {
-            let found = results(&context, &other)?;
-            let names =
-                bound.buffers.iter().map(|buffer| &buffer.name).chain(bound.images.iter().map(|image| &image.name));
-            let different = names.zip(expected.iter().zip(&found)).find(|(_, (expected, found))| expected != found);
-            let here = different.map(|(name, (expected, found))| {
-                let at = expected.iter().zip(found).position(|(expected, found)| expected != found).unwrap_or(0);
-                format!("the result depends on the order: {name} differs at byte {at} with --schedule random:{seed}")
-            });
-            record(&mut file, seed, found_here, (here.as_ref(), own.is_partial()), (shader, &args))?;
-            differs = differs.or(here);
-        }
+        let here = super::difference(&ran.names, expected, &ran.contents)
+            .map(|difference| format!("the result depends on the order: {difference} with --schedule random:{seed}"));
+        record(&mut file, seed, ran.findings, (here.as_ref(), ran.stats.is_partial()), (shader, &args))?;
+        differs = differs.or(here);
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -268,7 +258,7 @@ fn add(all: &mut Vec<Finding>, finding: Finding) {
 }
 
 /// The final contents of all buffers and images.
-fn results(context: &Context, bound: &BoundResources) -> Result<Vec<Vec<u8>>, Failure> {
+pub(super) fn results(context: &Context, bound: &BoundResources) -> Result<Vec<Vec<u8>>, Failure> {
     let buffers = bound.buffers.iter().map(|buffer| Ok(context.read(&buffer.buffer)?));
     let images = bound.images.iter().map(|image| image.texels(context));
     buffers.chain(images).collect()

@@ -1,11 +1,12 @@
 //! `spelter run`: runs one shader with resources from the command line and prints results.
 
+pub(crate) mod automatic;
 pub(crate) mod bind;
 mod checked;
 pub(crate) mod images;
 mod messages;
 mod misuse;
-mod names;
+pub(crate) mod names;
 mod notes;
 mod progress;
 mod report;
@@ -13,6 +14,7 @@ mod report;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use spelter::check::{CheckStats, Finding};
 use spelter::{Context, Printer, Program, Schedule};
 
 use crate::args::RunArgs;
@@ -106,6 +108,42 @@ fn launch(shader: &Shader, args: &RunArgs, printer: Printer) -> Result<Launched,
     let program = shader.program_with_arrays(&context, args.entry.as_deref(), &args.spec, &names::elements(args))?;
     let bound = bind::all(&context, &program, args)?;
     Ok(Launched { context, program, bound })
+}
+
+/// What a run did.
+pub(crate) struct Ran {
+    /// The names of the buffers and images.
+    pub(crate) names: Vec<String>,
+    /// Their final contents; none after a failure.
+    pub(crate) contents: Vec<Vec<u8>>,
+    /// What checked mode found, also before a failure.
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) stats: CheckStats,
+    pub(crate) failure: Option<Failure>,
+}
+
+/// Runs a shader on a device of its own, for its effects only. An error if it cannot be started.
+pub(crate) fn once(shader: &Shader, args: &RunArgs, printer: Printer) -> Result<Ran, Failure> {
+    let Launched { context, program, bound } = launch(shader, args, printer)?;
+    let ended = dispatch(&context, (shader, &program), &bound, args);
+    let (findings, stats) = (context.device().take_findings(), context.check_stats());
+    let contents = ended.and_then(|_| checked::results(&context, &bound));
+    let names = bound.buffers.iter().map(|buffer| &buffer.name).chain(bound.images.iter().map(|image| &image.name));
+    let names = names.cloned().collect();
+    let (contents, failure) = match contents {
+        Ok(contents) => (contents, None),
+        Err(failure) => (Vec::new(), Some(failure)),
+    };
+    Ok(Ran { names, contents, findings, stats, failure })
+}
+
+/// The first difference of final contents, in a phrase.
+pub(crate) fn difference(names: &[String], expected: &[Vec<u8>], found: &[Vec<u8>]) -> Option<String> {
+    let mut all = names.iter().zip(expected.iter().zip(found));
+    all.find(|(_, (expected, found))| expected != found).map(|(name, (expected, found))| {
+        let at = expected.iter().zip(found).position(|(expected, found)| expected != found).unwrap_or(0);
+        format!("{name} differs at byte {at}")
+    })
 }
 
 /// The time of each repetition, from recording it to its end.

@@ -8,7 +8,7 @@ use crate::names;
 use crate::shader::Shader;
 
 /// The options with the slots of their names.
-pub(super) fn resolved(args: &RunArgs, shader: &Shader) -> Result<RunArgs, Failure> {
+pub(crate) fn resolved(args: &RunArgs, shader: &Shader) -> Result<RunArgs, Failure> {
     let mut args = args.clone();
     let binds = args.bind.iter_mut().map(|bind| ("--bind", &bind.name, &mut bind.slot));
     let uniforms = args.uniform.iter_mut().map(|bind| ("--uniform", &bind.name, &mut bind.slot));

@@ -4,7 +4,7 @@
 use spelter::{BindingKind, Program};
 
 use super::bind::{BoundBuffer, BoundResources, info_of};
-use super::report::find;
+use super::report::{Found, find};
 use crate::args::RunArgs;
 use crate::slot::named;
 
@@ -26,6 +26,7 @@ pub(super) fn of(program: &Program, bound: &BoundResources, args: &RunArgs) -> V
         notes.push("the kernel ran; --out, --save, --time or --json show what it did".to_owned());
     }
     notes.extend(beyond(program, bound, args));
+    notes.extend(saved_beyond(program, bound, args));
     notes.extend(bound.buffers.iter().filter_map(|bound| empty(program, bound)));
     for print in args.out.iter().filter(|print| print.range.is_none()) {
         if let Ok(found) = find(bound, "--out", (print.slot, &print.name))
@@ -46,6 +47,30 @@ fn empty(program: &Program, BoundBuffer { slot, name, buffer, .. }: &BoundBuffer
     (element > 0 && size < start + element).then(|| {
         let before = if start > 0 { format!(" after the first {start} bytes") } else { String::new() };
         format!("{name}: {size} bytes have no room for one element, of {element} bytes{before}: the array is empty")
+    })
+}
+
+/// The note on a file with more elements or texels than the invocations of the one default workgroup.
+fn saved_beyond(program: &Program, bound: &BoundResources, args: &RunArgs) -> Option<String> {
+    let size = program.workgroup_size();
+    let ran: u64 = size.into_iter().map(u64::from).product();
+    if args.states_groups() || ran == 1 {
+        return None;
+    }
+    args.save.iter().find_map(|save| {
+        let found = find(bound, "--save", (save.slot, &save.name)).ok()?;
+        let (name, info) = (named(found.name(), save.name.as_deref()), info_of(program.bindings(), save.slot)?);
+        let (what, each) = match found {
+            Found::Image(image) => ("texels", u64::from(image.format.bytes())),
+            Found::Buffer(_) => ("elements", u64::from(info.element_bytes)),
+        };
+        let saved = found.bytes().saturating_sub(info.min_bytes.into()).checked_div(each)?;
+        let is_result = !info.read_only && info.kind != BindingKind::UniformBuffer;
+        (is_result && saved > ran).then(|| {
+            let [x, y, z] = size;
+            let problem = format!("{saved} {what}, but only one workgroup of {x}x{y}x{z} invocations ran");
+            format!("--save {name}: {problem}: --invocations or --groups starts more")
+        })
     })
 }
 

@@ -1,8 +1,10 @@
-//! `spelter test`: runs AmberScript files and reports for each whether it passed, failed, or why it was skipped.
+//! `spelter test`: runs AmberScript files, and in checked mode shaders, and reports for each whether it passed, failed,
+//! or why it was skipped.
 
+mod cases;
 mod compare;
 mod features;
-mod find;
+mod launch;
 mod objects;
 mod probe;
 mod report;
@@ -12,29 +14,36 @@ mod tool;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use spelter::Schedule;
+use spelter::check::report::Filter;
 use spelter_jobs::{JobArray, digest, earlier, jobs_left};
 
 use crate::amber::script::{Action, Command};
 use crate::amber::{self, Stop};
 use crate::args::TestArgs;
+use crate::check;
+use crate::device;
 use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, Output};
+use cases::{Case, Kind};
+use launch::{Found, Launches};
 use report::{Report, Verdict};
 
-/// The largest script in bytes.
+/// The largest script or shader in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Runs the scripts of the files and folders, without those whose results a file has. An error after all of them have
-/// run, if one failed, in an earlier run too.
-pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
-    let scripts = find::scripts(&args.paths)?;
-    let array = job_array(&scripts, args);
+/// Runs the jobs of the files and folders, without those whose results a file has. Returns the exit status; an error
+/// after all of them have run, if one failed, in an earlier run too.
+pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
+    let cases = cases::find(&args.paths, args.check.check.is_some())?;
+    let filter = check::with_files(args.check.filter(), &args.check.suppressions)?;
+    let array = job_array(&cases, args, &filter);
     let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let mut results = args.array.open(&array).map_err(wrong)?;
     let mut reports: BTreeMap<_, _> =
@@ -42,18 +51,20 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
     let before = reports.len();
     let left = jobs_left(results.as_ref(), &array, args.array.shard);
     let bar = progress(left.len(), args.json);
+    let mut runner = Runner { args, filter, latest: None };
+    let mut shown = report::Shown::default();
     for job in left {
-        let Some(path) = usize::try_from(job).ok().and_then(|job| scripts.get(job)) else { continue };
-        bar.set_message(path.display().to_string());
-        let start = Instant::now();
-        let verdict = verdict(path, args);
-        let report = Report { path: path.clone(), verdict, time: start.elapsed() };
+        let (at, order) = (job / args.check.orders(), job % args.check.orders());
+        let Some(case) = usize::try_from(at).ok().and_then(|at| cases.get(at)) else { continue };
+        bar.set_message(case.name.clone());
+        let report = runner.report(case, order);
         if !args.json {
-            bar.suspend(|| report.print(args.quiet, output).and_then(|()| output.flush()))?;
+            bar.suspend(|| report.print(args.quiet, &mut shown, output).and_then(|()| output.flush()))?;
         }
         bar.inc(1);
         if let Some(results) = &mut results {
-            let failed = matches!(report.verdict, Verdict::Fail(_));
+            let is_partial = args.check.status_without_error(report.is_partial()) != 0;
+            let failed = matches!(report.verdict, Verdict::Fail(_)) || is_partial;
             results.record(job, &report.result(), failed).map_err(wrong)?;
         }
         reports.insert(job, report);
@@ -62,36 +73,88 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
     if before > 0 {
         output::note(format_args!("{before} of these results are those of an earlier run"));
     }
-    report::summary(&reports.into_values().collect::<Vec<_>>(), args.json, output)
+    report::summary(&reports.into_values().collect::<Vec<_>>(), args, output)
 }
 
-/// The scripts as a job array: equal for the same scripts, by their paths and contents, and the same device.
-fn job_array(scripts: &[PathBuf], args: &TestArgs) -> JobArray {
-    let named = scripts.iter().map(|path| (path.display().to_string(), path.as_path()));
-    let device = digest(&format!("{:?}", args.device));
-    let settings = json!({ "scripts": file::digest(named, MAX_BYTES), "device": device });
-    JobArray { name: "test".to_owned(), settings, jobs: scripts.len() as u64 }
+/// The scripts as a job array: equal for the same scripts, by their paths and contents, the same device and checks.
+fn job_array(cases: &[Case], args: &TestArgs, filter: &Filter) -> JobArray {
+    let files = cases.iter().flat_map(Case::files);
+    let device = device::settings(&args.device, args.check.options());
+    let mut settings = json!({ "scripts": file::digest(files, MAX_BYTES), "device": device });
+    if args.check.many_seeds > 1 {
+        settings["orders"] = args.check.many_seeds.into();
+    }
+    if let Some(profile) = args.check.check {
+        let options = (filter, args.check.check_memory, args.check.groups);
+        settings["profile"] = profile.name().into();
+        settings["options"] = digest(&format!("{options:?}")).into();
+    }
+    JobArray { name: "test".to_owned(), settings, jobs: cases.len() as u64 * args.check.orders() }
 }
 
-/// The verdict on one script, whatever goes wrong.
-fn verdict(path: &Path, args: &TestArgs) -> Verdict {
-    // A panic of the driver fails this script; the others still run.
-    let ended = catch_unwind(AssertUnwindSafe(|| judge(path, args)));
-    match ended {
-        Ok(Ok(true)) => Verdict::Pass(None),
-        Ok(Ok(false)) => Verdict::Pass(Some("nothing is asserted: the script has no EXPECT".to_owned())),
-        Ok(Err(Stop::Fail(message))) => Verdict::Fail(message),
-        Ok(Err(Stop::Skip(reason))) => Verdict::Skip(reason),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
-            Verdict::Fail(format!("the driver panicked: {text}"))
+/// Runs jobs.
+struct Runner<'a> {
+    args: &'a TestArgs,
+    filter: Filter,
+    /// The shader of the latest job, which the next one may need again.
+    latest: Option<(String, Launches)>,
+}
+
+impl Runner<'_> {
+    /// The report of a case in one order.
+    fn report(&mut self, case: &Case, order: u64) -> Report {
+        let start = Instant::now();
+        let mut found = Found::default();
+        let verdict = self.verdict(case, order, &mut found);
+        if let Some((_, launches)) = self.latest.as_ref().filter(|(name, _)| *name == case.name) {
+            found.findings.iter_mut().for_each(|finding| check::in_file(finding, launches.shader()));
         }
+        found.findings.retain(|finding| self.filter.wants(finding) && !self.filter.suppresses(finding));
+        Report {
+            name: case.name.clone(),
+            order: (self.args.check.many_seeds > 1).then_some(order),
+            verdict: report::with_findings(verdict, &found.findings),
+            checked: self.args.check.check.map(|_| report::Checked::new(found.findings, &found.stats)),
+            time: start.elapsed(),
+        }
+    }
+
+    /// The verdict without that of checked mode, whatever goes wrong.
+    fn verdict(&mut self, case: &Case, order: u64, found: &mut Found) -> Verdict {
+        // A panic of the driver fails this job; the others still run.
+        match catch_unwind(AssertUnwindSafe(|| self.judge(case, order, found))) {
+            Ok(Ok(())) => Verdict::Pass(found.note.take()),
+            Ok(Err(Stop::Fail(message))) => Verdict::Fail(message),
+            Ok(Err(Stop::Skip(reason))) => Verdict::Skip(reason),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+                Verdict::Fail(format!("the driver panicked: {text}"))
+            }
+        }
+    }
+
+    fn judge(&mut self, case: &Case, order: u64, found: &mut Found) -> Result<(), Stop> {
+        if matches!(case.kind, Kind::Script) {
+            return judge_script(&case.path, order, self.args, found);
+        }
+        let mut launches = match self.latest.take() {
+            Some((name, launches)) if name == case.name => launches,
+            _ => Launches::new(case, self.args)?,
+        };
+        let ended = launches.run(order, self.args, found);
+        self.latest = Some((case.name.clone(), launches));
+        ended
     }
 }
 
-/// Runs a script. Returns whether it asserts something.
-fn judge(path: &Path, args: &TestArgs) -> Result<bool, Stop> {
+/// The schedule of an order: the first one is the usual one.
+fn schedule(order: u64) -> Schedule {
+    if order == 0 { Schedule::Ascending } else { Schedule::Random(order) }
+}
+
+/// Runs a script.
+fn judge_script(path: &Path, order: u64, args: &TestArgs, found: &mut Found) -> Result<(), Stop> {
     let bytes = file::read(path, MAX_BYTES).map_err(|failure| Stop::Fail(failure.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| Stop::Fail("the script is not UTF-8".to_owned()))?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -101,8 +164,16 @@ fn judge(path: &Path, args: &TestArgs) -> Result<bool, Stop> {
         // A truncated script, or one whose commands another program adds, is no test that passed.
         return Err(Stop::Fail("the script has no command: nothing is run, and nothing is asserted".to_owned()));
     }
-    run::script(&script, folder, &args.device)?;
-    Ok(script.commands.iter().any(asserts))
+    let mut device = args.device.clone();
+    if order > 0 {
+        device.schedule = Some(schedule(order));
+    }
+    run::script(&script, folder, (&device, args.check.options()), found)?;
+    // In checked mode it asserts that there is no error.
+    if args.check.check.is_none() && !script.commands.iter().any(asserts) {
+        found.note = Some("nothing is asserted: the script has no EXPECT".to_owned());
+    }
+    Ok(())
 }
 
 /// Whether a command compares something.
@@ -115,11 +186,11 @@ fn asserts(command: &Command) -> bool {
 }
 
 /// A progress bar on standard error if that is a terminal, hidden otherwise.
-fn progress(scripts: usize, quiet: bool) -> ProgressBar {
+fn progress(jobs: usize, quiet: bool) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(scripts as u64);
+    let bar = ProgressBar::new(jobs as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {elapsed} {wide_msg}") {
         bar.set_style(style);
     }

@@ -1,19 +1,27 @@
-//! Reports on scripts: a line for each and a summary, or one JSON object.
+//! Reports on scripts and shaders: a line for each and a summary, or one JSON object.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
+use spelter::Schedule;
+use spelter::check::report;
+use spelter::check::{CheckStats, Finding, Severity};
+use vulkan_spelter::options::EXIT_STATUS;
 
+use crate::args::TestArgs;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 
-/// The result of a script.
+/// What the message about errors of checked mode ends with.
+const BY_CHECK: &str = " of checked mode";
+
+/// The result of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// All expectations hold. With a reason why that says little, if there is one.
     Pass(Option<String>),
-    /// An expectation does not hold, or the script is wrong.
+    /// An expectation does not hold, the script is wrong, or checked mode has an error.
     Fail(String),
     /// The script needs something that is missing.
     Skip(String),
@@ -40,59 +48,133 @@ impl Verdict {
     }
 }
 
-/// A script and its result.
+/// The verdict on a job with these findings: one that passed otherwise fails if there is an error.
+pub(super) fn with_findings(verdict: Verdict, findings: &[Finding]) -> Verdict {
+    let errors: Vec<_> = findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
+    match (verdict, errors.len()) {
+        (Verdict::Pass(_), count @ 1..) => {
+            let rules: BTreeSet<_> = errors.iter().map(|finding| finding.rule.name()).collect();
+            let rules = rules.into_iter().collect::<Vec<_>>().join(", ");
+            Verdict::Fail(format!("{count} {}{BY_CHECK}: {rules}", if count == 1 { "error" } else { "errors" }))
+        }
+        (verdict, _) => verdict,
+    }
+}
+
+/// What checked mode found in a job.
+#[derive(Debug)]
+pub(super) struct Checked {
+    /// The objects of the findings, in an order that does not depend on how they were found.
+    findings: Vec<Json>,
+    partial: bool,
+    /// The findings, unless they are those of an earlier run.
+    texts: Vec<Finding>,
+}
+
+impl Checked {
+    pub(super) fn new(mut texts: Vec<Finding>, stats: &CheckStats) -> Self {
+        texts.sort_by_key(report::fingerprint);
+        Self { findings: texts.iter().map(report::json).collect(), partial: stats.is_partial(), texts }
+    }
+}
+
+/// A job and its result.
 #[derive(Debug)]
 pub(super) struct Report {
-    pub(super) path: PathBuf,
+    pub(super) name: String,
+    /// The order of --many-seeds.
+    pub(super) order: Option<u64>,
     pub(super) verdict: Verdict,
+    pub(super) checked: Option<Checked>,
     pub(super) time: Duration,
 }
 
+/// Findings whose texts were printed.
+#[derive(Debug, Default)]
+pub(super) struct Shown(BTreeSet<(String, String)>);
+
 impl Report {
+    /// Whether checked mode is on and a part was not checked.
+    pub(super) fn is_partial(&self) -> bool {
+        self.checked.as_ref().is_some_and(|checked| checked.partial)
+    }
+
+    /// Whether it failed by errors of checked mode only.
+    fn failed_by_check(&self) -> bool {
+        matches!(&self.verdict, Verdict::Fail(message) if self.checked.is_some() && message.contains(BY_CHECK))
+    }
+
     /// What a file of results keeps: what is the same on every machine.
     pub(super) fn result(&self) -> Json {
         let (verdict, reason) = self.verdict.parts();
-        json!({ "script": self.path.display().to_string(), "verdict": verdict, "reason": reason })
+        let mut result = json!({ "script": self.name, "verdict": verdict, "reason": reason });
+        if let Some(order) = self.order {
+            // A text, since numbers are added up.
+            result["schedule"] = super::schedule(order).to_string().into();
+        }
+        if let Some(checked) = &self.checked {
+            result["findings"] = checked.findings.clone().into();
+            result["partial"] = checked.partial.into();
+        }
+        result
     }
 
     /// The report of [`Self::result`].
     pub(super) fn of_result(result: &Json) -> Option<Self> {
         let verdict = Verdict::of_parts(result["verdict"].as_str()?, result["reason"].as_str())?;
-        Some(Self { path: result["script"].as_str()?.into(), verdict, time: Duration::ZERO })
+        let checked = result["findings"].as_array().map(|findings| Checked {
+            findings: findings.clone(),
+            partial: result["partial"] == true,
+            texts: Vec::new(),
+        });
+        let name = result["script"].as_str()?.to_owned();
+        let order = match result["schedule"].as_str().map(str::parse) {
+            None => None,
+            Some(Ok(Schedule::Random(order))) => Some(order),
+            Some(_) => Some(0),
+        };
+        Some(Self { name, order, verdict, checked, time: Duration::ZERO })
     }
 
-    /// Prints a line; with `quiet` only for scripts that did not pass.
-    pub(super) fn print(&self, quiet: bool, output: &mut Output) -> Result<(), Failure> {
-        let path = self.path.display();
+    /// Prints a line, and the findings that no other job of the case had; with `quiet` only for jobs that did not pass.
+    pub(super) fn print(&self, quiet: bool, shown: &mut Shown, output: &mut Output) -> Result<(), Failure> {
+        let name = match self.order {
+            Some(order @ 1..) => format!("{}, order {order}", self.name),
+            _ => self.name.clone(),
+        };
         match &self.verdict {
             Verdict::Pass(None) if quiet => Ok(()),
-            Verdict::Pass(None) => output.line(format!("{}  {path}", output.good("pass"))),
-            Verdict::Pass(Some(note)) => output.line(format!("{}  {path}: {note}", output.good("pass"))),
+            Verdict::Pass(None) => output.line(format!("{}  {name}", output.good("pass"))),
+            Verdict::Pass(Some(note)) => output.line(format!("{}  {name}: {note}", output.good("pass"))),
             Verdict::Fail(message) => {
-                output.line(format!("{}  {path}\n      {}", output.strong("FAIL"), message.replace('\n', "\n      ")))
+                output.line(format!("{}  {name}\n      {}", output.strong("FAIL"), message.replace('\n', "\n      ")))
             }
-            Verdict::Skip(reason) => output.line(format!("{}  {path}: {reason}", output.faint("skip"))),
+            Verdict::Skip(reason) => output.line(format!("{}  {name}: {reason}", output.faint("skip"))),
+        }?;
+        let findings = self.checked.iter().flat_map(|checked| &checked.texts);
+        for finding in findings.filter(|finding| finding.severity == Severity::Error) {
+            if shown.0.insert((self.name.clone(), report::fingerprint(finding))) {
+                output.line(report::text(finding, &[], false).trim_end())?;
+            }
         }
+        Ok(())
     }
 
     fn json(&self) -> Json {
-        let (verdict, reason) = self.verdict.parts();
-        json!({
-            "script": self.path.display().to_string(),
-            "verdict": verdict,
-            "reason": reason,
-            "seconds": self.time.as_secs_f64(),
-        })
+        let mut object = self.result();
+        object["seconds"] = self.time.as_secs_f64().into();
+        object
     }
 }
 
-/// Prints the summary. An error if a script failed.
-pub(super) fn summary(reports: &[Report], json: bool, output: &mut Output) -> Result<(), Failure> {
+/// Prints the summary. An error if a job failed otherwise than by checked mode; else returns the exit status.
+pub(super) fn summary(reports: &[Report], args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
     let count = |is: fn(&Verdict) -> bool| reports.iter().filter(|report| is(&report.verdict)).count();
     let passed = count(|verdict| matches!(verdict, Verdict::Pass(_)));
     let failed = count(|verdict| matches!(verdict, Verdict::Fail(_)));
     let skipped = count(|verdict| matches!(verdict, Verdict::Skip(_)));
-    if json {
+    let partial = reports.iter().filter(|report| report.is_partial()).count();
+    if args.json {
         output.json(&json!({
             "scripts": reports.iter().map(Report::json).collect::<Vec<_>>(),
             "passed": passed,
@@ -102,5 +184,38 @@ pub(super) fn summary(reports: &[Report], json: bool, output: &mut Output) -> Re
     } else {
         output.line(format!("{passed} passed, {failed} failed, {skipped} skipped"))?;
     }
-    if failed == 0 { Ok(()) } else { Err(Failure::new(format!("{failed} of {} scripts failed", reports.len()))) }
+    output.flush()?;
+    if args.check.check.is_some() {
+        output::note(format_args!("checked: {}", found(reports)));
+    }
+    let what = if args.check.check.is_some() || args.check.many_seeds > 1 { "runs" } else { "scripts" };
+    let failure = || Failure::new(format!("{failed} of {} {what} failed", reports.len()));
+    match failed {
+        0 => {}
+        _ if reports.iter().filter(|report| report.failed_by_check()).count() == failed => {
+            output::report(&failure());
+            return Ok(EXIT_STATUS);
+        }
+        _ => return Err(failure()),
+    }
+    if partial > 0 {
+        output::note(format_args!(
+            "of {partial} of {} runs a part was not checked, or stayed undecided",
+            reports.len()
+        ));
+    }
+    Ok(args.check.status_without_error(partial > 0))
+}
+
+/// The numbers of different findings, by their severities.
+fn found(reports: &[Report]) -> String {
+    let mut all = BTreeSet::new();
+    for report in reports {
+        for finding in report.checked.iter().flat_map(|checked| &checked.findings) {
+            let text = |name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+            all.insert((report.name.clone(), text("fingerprint"), text("severity")));
+        }
+    }
+    let count = |severity: Severity| all.iter().filter(|(.., other)| other == severity.name()).count();
+    report::summary(count, 0, 0, reports.iter().any(Report::is_partial))
 }

@@ -8,12 +8,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
+use spelter::check::CheckOptions;
 use spelter_driver::vk::{self, DescriptorType as D};
 use spelter_driver::{
     Binding, BufferInfo, CommandBuffer, ComputePipeline, DescriptorImageInfo, DescriptorSet, DescriptorSetLayout,
     Device, MemoryBarrier, PipelineLayout, PushRange, Sampler,
 };
 
+use super::launch::Found;
 use super::objects::{ImageOnDevice, OnDevice, refused};
 use super::{compare, shader};
 use crate::amber::Stop;
@@ -21,12 +23,17 @@ use crate::amber::script::{Action, BoundDescriptors, Command, Item, Pipeline, Sc
 use crate::args::DeviceArgs;
 use crate::device;
 
-/// Runs all commands of a script.
-pub(super) fn script(script: &Script, folder: &Path, args: &DeviceArgs) -> Result<(), Stop> {
+/// Runs all commands of a script. What checked mode found is in `found`, also after a failure.
+pub(super) fn script(
+    script: &Script,
+    folder: &Path,
+    (args, check): (&DeviceArgs, Option<CheckOptions>),
+    found: &mut Found,
+) -> Result<(), Stop> {
     // A script may raise the time limit, but not lower it.
     let asked = script.fence_timeout_ms.map_or(Duration::ZERO, |ms| Duration::from_millis(ms.into()));
     let args = DeviceArgs { time_limit: Some(args.time_limit().max(asked)), ..*args };
-    let context = device::for_scripts(&args).map_err(|failure| Stop::Fail(failure.to_string()))?;
+    let context = device::for_scripts(&args, check).map_err(|failure| Stop::Fail(failure.to_string()))?;
     let device = context.device();
     let samplers = script.samplers.iter().map(|info| device.create_sampler(info)).collect::<Result<_, _>>();
     let mut runner = Runner {
@@ -37,7 +44,10 @@ pub(super) fn script(script: &Script, folder: &Path, args: &DeviceArgs) -> Resul
         samplers: samplers.map_err(refused)?,
         compiled: HashMap::new(),
     };
-    script.commands.iter().try_for_each(|command| runner.command(command))
+    let ended = script.commands.iter().try_for_each(|command| runner.command(command));
+    found.findings = device.take_findings();
+    found.stats = device.check_stats();
+    ended
 }
 
 struct Runner<'s> {

@@ -1,5 +1,5 @@
-//! The causes of races in kernels that `docs/checking.md` explains: each has a kernel with the mistake, the report that
-//! the page shows, and the change that mends it, in each language that can say it.
+//! The causes of races in kernels that `docs/race-causes.md` explains: each has a kernel with the mistake, the report
+//! that the page shows, and the change that mends it, in each language that can say it.
 //!
 //! The kernels are in `causes/`, with marks that its README explains. `BLESS=1` writes the section of the page:
 //! `BLESS=1 cargo test --workspace --test command_line -- check_causes`.

@@ -1,4 +1,4 @@
-//! The section of `docs/checking.md`: its text, and the comparison with the page.
+//! The section of `docs/race-causes.md`: its text, and the comparison with the page.
 
 use super::kernel::Marked;
 use super::root;
@@ -59,7 +59,7 @@ pub(super) fn of_cause(
 ) -> String {
     let Cause { name, title, text, options, profile, mend, without, .. } = cause;
     let (extension, language) = (shown.extension, shown.markdown());
-    let mut out = format!("\n### {title}\n\n{}\n```{language}\n{kernel}```\n\n", paragraph(text));
+    let mut out = format!("\n## {title}\n\n{}\n```{language}\n{kernel}```\n\n", paragraph(text));
     out += &format!("```text\n$ spelter run {name}.{extension} {options} {profile}\n{}```\n\n", wrapped(report));
     out += &format!("{}\n", paragraph(&format!("What mends it: {mend}")));
     for (version, kernel) in versions {
@@ -78,7 +78,7 @@ const END: &str = "\n<!-- end of what check_causes writes -->\n";
 
 /// Compares the section with that of the page, or writes it.
 pub(super) fn compare(section: &str) {
-    let path = root().join("docs/checking.md");
+    let path = root().join("docs/race-causes.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (present, after) = rest.split_once(END).unwrap();

@@ -263,7 +263,7 @@ pub(super) const CAUSES: &[Cause] = &[
         text: "A compiler may keep values in registers, and a GPU in a cache of one core, unless the program says \
             that other invocations use the memory. Accesses for which it does not are *private*: no barrier and no \
             flag orders them for others. Inside of a workgroup profile `common` takes that for a note \
-            ([Profiles](#profiles)), since known devices do what is meant; between workgroups it is an error.",
+            ([Profiles](checking.md#profiles)), since known devices do what is meant; between workgroups it is an error.",
         options: FLAG,
         profile: "--check",
         rule: RAW,
@@ -346,7 +346,7 @@ pub(super) const CAUSES: &[Cause] = &[
         title: "A memory barrier on one side only",
         text: "`memoryBarrierBuffer(); barrier();` is what most kernels have. The first call makes available what \
             was written before; after the barrier nothing makes it visible to the reader. Known devices do that by \
-            themselves, so profile `common` has a note ([Profiles](#profiles)). By the letter it is an error:",
+            themselves, so profile `common` has a note ([Profiles](checking.md#profiles)). By the letter it is an error:",
         options: "--bind 0.0=zeros:256 --bind 0.1=zeros:256",
         profile: "--check=spec",
         rule: RAW,
