@@ -3,6 +3,7 @@
 mod common;
 mod documented;
 mod environment;
+mod examples;
 mod features;
 mod first;
 mod lavapipe;
