@@ -11,8 +11,8 @@ use spelter_locks::Computed;
 
 pub use check::{CheckSettings, EXIT_STATUS, UNCHECKED_STATUS, too_little};
 
-use crate::environment::variable;
 use crate::message::print_line;
+use spelter_driver::environment::variable;
 
 /// An environment variable.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ mod environment;
 mod examples;
 mod features;
 mod first;
+mod labels;
 mod lavapipe;
 mod misuse;
 mod programs;
