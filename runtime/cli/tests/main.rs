@@ -19,6 +19,7 @@ mod common;
 mod compile;
 mod demo_info;
 mod derive;
+mod environment;
 mod errors;
 mod exec;
 mod host_memory;
