@@ -9,6 +9,7 @@ mod checked_by_environment;
 pub mod command;
 pub mod descriptor;
 mod device;
+pub mod environment;
 pub mod error;
 mod event;
 mod exec;

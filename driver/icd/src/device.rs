@@ -113,7 +113,7 @@ fn create(
     let trace = Trace::of_device(owner).map(Arc::new);
     let profile = DeviceProfile::of_device(owner).map(Arc::new);
     let profiles = profile.iter().map(|profile| Arc::clone(profile) as Arc<dyn driver::Observer>);
-    let traces = trace.iter().map(|trace| Arc::clone(trace) as Arc<dyn driver::Observer>);
+    let traces = trace.iter().map(|trace| trace.observer());
     let findings = DeviceFindings::of_device(owner);
     let found = findings.iter().map(|findings| Arc::clone(findings) as Arc<dyn driver::Observer>);
     let observers: Vec<_> = traces.chain(profiles).chain(found).collect();

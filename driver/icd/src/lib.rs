@@ -16,7 +16,7 @@
 //! | `findings/` | what checked mode finds, as text, JSON and messages |
 //! | `private_data.rs` | private data |
 //! | `graphics.rs` | graphics commands, which fail on a compute device |
-//! | `options.rs`, `environment.rs` | environment variables, and when they are trusted |
+//! | `options.rs` | environment variables |
 //! | `c/` | the C interface: pointers, chains, arrays, strings, handles, entry points, the allocator with its reserve |
 //!
 //! A chapter begins with the prototypes of its commands, each with the function that implements it. These functions are
@@ -29,7 +29,6 @@ mod current_call;
 mod debug;
 mod descriptor;
 mod device;
-mod environment;
 mod error;
 #[cfg(target_arch = "x86_64")]
 mod exports;

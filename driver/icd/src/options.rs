@@ -11,45 +11,49 @@ use spelter_locks::Computed;
 
 pub use check::{CheckSettings, EXIT_STATUS, UNCHECKED_STATUS, too_little};
 
-use crate::environment::variable;
 use crate::message::print_line;
+use spelter_driver::environment::variable;
 
 /// An environment variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// The programs that read it.
+    /// The programs and crates that read it.
     pub read_by: &'static str,
     /// What it means.
     pub meaning: &'static str,
 }
 
-// Readers: the driver in any program, the commands of `spelter` that create a device, and those that locate the driver.
+// Readers: the driver in any program, the crates in programs that use them, the commands of `spelter` that create a
+// device, and those that locate the driver.
 const DRIVER: &str = "the Vulkan driver";
-const BOTH: &str = "the Vulkan driver; run, bench, profile, demo, test and info";
+const ALL: &str = "the Vulkan driver; the crate spelter-wgpu; run, bench, profile, demo, test and info";
+const DRIVER_AND_WGPU: &str = "the Vulkan driver and the crate spelter-wgpu";
+const CRATES: &str = "the crates spelter and spelter-wgpu";
+const WGPU: &str = "the crate spelter-wgpu";
 const FINDERS: &str = "exec and icd";
 
 /// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.
-pub const VARIABLES: [Variable; 24] = {
+pub const VARIABLES: [Variable; 27] = {
     const fn of(name: &'static str, read_by: &'static str, meaning: &'static str) -> Variable {
         Variable { name, read_by, meaning }
     }
     [
-        of(WORKERS, BOTH, "worker threads, 1 to 1024; by default as many as the machine runs at once"),
+        of(WORKERS, ALL, "worker threads, 1 to 1024; by default as many as the machine runs at once"),
         of(
             BACKEND,
-            BOTH,
+            ALL,
             "back end that runs kernels: avx512, avx2 or interpreter; by default the fastest of the machine",
         ),
         of(
             TIME_LIMIT,
-            BOTH,
+            ALL,
             "seconds that one command may run before its device is lost; 60 by default, 3600 in checked mode",
         ),
         of(
             SCHEDULE,
-            BOTH,
+            ALL,
             "order of workgroups, subgroups and lanes: ascending (the default), reverse or random:SEED; another order \
              finds kernels that lack a barrier",
         ),
@@ -61,7 +65,7 @@ pub const VARIABLES: [Variable; 24] = {
         ),
         of(
             TRACE,
-            DRIVER,
+            DRIVER_AND_WGPU,
             "file for a timeline of queues and workers (chrome://tracing, Perfetto), written after each submission",
         ),
         of(STATS, DRIVER, "1: print how many pipelines, submissions and bytes there were when a device is destroyed"),
@@ -88,12 +92,19 @@ pub const VARIABLES: [Variable; 24] = {
         check::VARIABLES[7],
         check::VARIABLES[8],
         of(
+            "SPELTER_CHECK_ALLOW_UNCHECKED",
+            CRATES,
+            "1: with SPELTER_CHECK, a test does not fail if a part of its accesses was not checked",
+        ),
+        of("SPELTER_WGPU", WGPU, "1: `request_adapter_or_spelter` takes Spelter, whatever other adapters there are"),
+        of("WGPU_ADAPTER_NAME", WGPU, "spelter: as SPELTER_WGPU=1; wgpu reads the variable, too"),
+        of(
             "SPELTER_ICD_LIBRARY",
             FINDERS,
             "path of the driver's library; by default it is looked for beside the program spelter, in its lib folder, and inside of the program",
         ),
-        of("XDG_CACHE_HOME", DRIVER, "the folder for the key of stored pipelines, spelter/pipeline.key in it"),
-        of("HOME", DRIVER, "if XDG_CACHE_HOME is not set, the key is .cache/spelter/pipeline.key in it"),
+        of("XDG_CACHE_HOME", DRIVER_AND_WGPU, "the folder for the key of stored pipelines, spelter/pipeline.key in it"),
+        of("HOME", DRIVER_AND_WGPU, "if XDG_CACHE_HOME is not set, the key is .cache/spelter/pipeline.key in it"),
     ]
 };
 

@@ -8,13 +8,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use spelter_driver::profile::Profile;
+use spelter_driver::timeline::create_own;
 use spelter_driver::{Chunk, Observer, SubmissionId};
 use spelter_locks::{Mutex, PerProcess};
 
 use crate::current_call::Owner;
 use crate::message;
 use crate::options::Options;
-use crate::trace::create_own;
 
 /// The profile of the process.
 #[derive(Debug)]

@@ -1,259 +1,49 @@
-//! A timeline of the workers and queues of all devices, in the format of `chrome://tracing` and Perfetto.
-//!
-//! It is written while the program runs, after each submission: many programs end without destroying their devices, and
-//! some are killed. After each write the file is a complete list.
+//! `SPELTER_TRACE`: a timeline of the workers and queues of all devices, in the format of `chrome://tracing` and
+//! Perfetto.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::ops::Deref;
+use std::sync::Arc;
 
-use spelter_driver::timeline::{DeviceTimeline, Timeline};
-use spelter_driver::{Chunk, Observer, SubmissionId, SubmissionSize};
-use spelter_locks::{Mutex, PerProcess};
+use spelter_driver::Observer;
+use spelter_driver::timeline::DeviceTimelineFile;
 
 use crate::current_call::Owner;
 use crate::message;
 use crate::options::Options;
 
-/// A file without events; the offset of the first event; the text after the last one.
-const EMPTY: &[u8] = b"[\n]\n";
-const FIRST: u64 = 2;
-const CLOSE: &str = "\n]\n";
-
-/// Maximum bytes of events that wait for the end of a submission.
-const WAITING: usize = 1 << 16;
-
-/// The process's timeline, and the file with it.
-#[derive(Debug)]
-struct TimelineFile {
-    timeline: Arc<Timeline>,
-    path: PathBuf,
-    written: Mutex<Written>,
-}
-
-#[derive(Debug)]
-struct Written {
-    file: File,
-    /// The offset of the next event: the end of the list.
-    end: u64,
-    /// The error after which nothing more is written.
-    failed: Option<String>,
-}
-
-impl TimelineFile {
-    /// A file for this process only: if another process writes to `path`, the process number is added to the name.
-    fn create(path: &Path) -> io::Result<Self> {
-        let (file, path) = create_own(path)?;
-        file.set_len(0)?;
-        file.write_all_at(EMPTY, 0)?;
-        let written = Mutex::new(Written { file, end: FIRST, failed: None });
-        Ok(Self { timeline: Timeline::new(), path, written })
-    }
-
-    /// Writes the events that wait to the file.
-    fn write(&self) {
-        let mut written = self.written.lock();
-        let mut text = self.timeline.drain();
-        if text.is_empty() || written.failed.is_some() {
-            return;
-        }
-        if written.end > FIRST {
-            text.insert_str(0, ",\n");
-        }
-        let len = text.len() as u64;
-        text.push_str(CLOSE);
-        match written.file.write_all_at(text.as_bytes(), written.end) {
-            Ok(()) => written.end += len,
-            Err(error) => written.failed = Some(error.to_string()),
-        }
-    }
-}
-
-/// Opens and locks a file for this process only: if another process writes to `path`, the process number is added to
-/// the name. Returns the name too.
-pub(crate) fn create_own(path: &Path) -> io::Result<(File, PathBuf)> {
-    match own(path)? {
-        Some(file) => Ok((file, path.to_owned())),
-        None => {
-            let path = with_number(path);
-            Ok((own(&path)?.ok_or(io::ErrorKind::WouldBlock)?, path))
-        }
-    }
-}
-
-/// Opens and locks the file; `None` if another process writes to it.
-fn own(path: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
-}
-
-/// `a.json` → `a.PROCESS.json`.
-fn with_number(path: &Path) -> PathBuf {
-    let number = std::process::id().to_string();
-    match path.extension() {
-        Some(extension) => path.with_extension(format!("{number}.{}", extension.display())),
-        None => path.with_extension(number),
-    }
-}
-
-/// The timeline of this process, if `SPELTER_TRACE` is set. Each device warns if it cannot be written.
-fn timeline(owner: Owner) -> Option<Arc<TimelineFile>> {
-    static TIMELINE: PerProcess<OnceLock<Result<Arc<TimelineFile>, String>>> = PerProcess::new(OnceLock::new);
-    let path = Options::get().trace.as_ref()?;
-    let create = || TimelineFile::create(path).map(Arc::new).map_err(|error| error.to_string());
-    match TIMELINE.get().get_or_init(create) {
-        Ok(timeline) => Some(Arc::clone(timeline)),
-        Err(error) => {
-            unwritable(owner, path, error);
-            None
-        }
-    }
-}
-
-/// Warns that the timeline cannot be written, which fails no call.
-fn unwritable(owner: Owner, path: &Path, error: &str) {
-    let text = format!("SPELTER_TRACE: the timeline {} cannot be written: {error}", path.display());
-    message::warn(owner, "spelter-trace", text);
-}
-
 /// The events of a device on the timeline of its process.
 #[derive(Debug)]
-pub(crate) struct Trace {
-    file: Arc<TimelineFile>,
-    device: Arc<DeviceTimeline>,
+pub(crate) struct Trace(Arc<DeviceTimelineFile>);
+
+impl Deref for Trace {
+    type Target = DeviceTimelineFile;
+
+    fn deref(&self) -> &DeviceTimelineFile {
+        &self.0
+    }
 }
 
 impl Trace {
-    /// For a device of the instance, if the environment asks for a timeline.
+    /// For a device of the instance, if the environment asks for a timeline. Each device warns if it cannot be written,
+    /// which fails no call.
     pub(crate) fn of_device(owner: Owner) -> Option<Self> {
-        timeline(owner).map(Self::new)
+        let path = Options::get().trace.as_ref()?;
+        DeviceTimelineFile::new(path).map(|file| Self(Arc::new(file))).map_err(|problem| warn(owner, &problem)).ok()
     }
 
-    fn new(file: Arc<TimelineFile>) -> Self {
-        // Arrows begin at `vkQueueSubmit`: a command buffer is recorded once and may be submitted often.
-        let device = file.timeline.device(false);
-        Self { file, device }
-    }
-
-    /// A label of a queue that ends now, on a row beside the queue's submissions: its times are those of the submitting
-    /// thread.
-    pub(crate) fn label(&self, queue: usize, name: &str, start: Instant) {
-        self.device.queue_label(queue, name, start);
-        self.file.write();
-    }
-
-    /// A label that was inserted into a queue: an event without a duration.
-    pub(crate) fn mark(&self, queue: usize, name: &str) {
-        self.device.queue_label(queue, name, Instant::now());
-    }
-
-    /// Names the rows of all workers.
-    pub(crate) fn name_workers(&self, count: usize) {
-        self.device.name_workers(count);
-    }
-
-    /// Names the rows of a queue.
-    pub(crate) fn name_queue(&self, queue: usize, name: &str) {
-        self.device.name_queue(queue, name);
+    pub(crate) fn observer(&self) -> Arc<dyn Observer> {
+        Arc::clone(&self.0) as Arc<dyn Observer>
     }
 
     /// Writes the remaining events of a destroyed device, and warns if the timeline could not be written.
     pub(crate) fn finish(&self, owner: Owner) {
-        self.file.write();
-        // Without the lock: a messenger may call Vulkan, which adds events.
-        let failed = self.file.written.lock().failed.clone();
-        if let Some(error) = failed {
-            unwritable(owner, &self.file.path, &error);
+        // Without a lock: a messenger may call Vulkan, which adds events.
+        if let Err(problem) = self.0.finish() {
+            warn(owner, &problem);
         }
     }
 }
 
-impl Observer for Trace {
-    fn submitted(&self, submission: SubmissionId, size: SubmissionSize, start: Instant) {
-        self.device.submitted(submission, size, start);
-    }
-
-    fn working(&self, worker: usize, busy: bool) {
-        self.device.working(worker, busy);
-    }
-
-    fn worked(&self, chunk: &Chunk<'_>) {
-        self.device.worked(chunk);
-        if self.file.timeline.waiting() > WAITING {
-            self.file.write();
-        }
-    }
-
-    fn ran(&self, submission: SubmissionId, done: bool, start: Instant, end: Instant) {
-        self.device.ran(submission, done, start, end);
-        // Before the end of the submission is signalled, after which the program may exit.
-        self.file.write();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use spelter_driver::CommandId;
-
-    use super::*;
-
-    fn path(name: &str) -> PathBuf {
-        std::env::temp_dir().join(format!("spelter-trace-{}-{name}.json", std::process::id()))
-    }
-
-    fn work(trace: &Trace, name: &str, serial: u64) {
-        let (now, submission) = (Instant::now(), SubmissionId { queue: 0, serial });
-        let command = CommandId { submission, recording: 0, phase: 0, command: 0 };
-        trace.worked(&Chunk { worker: 1, command, name, dispatch: None, bytes: 4, units: 3, start: now, end: now });
-    }
-
-    fn end(trace: &Trace, serial: u64) {
-        let now = Instant::now();
-        trace.ran(SubmissionId { queue: 0, serial }, true, now, now);
-    }
-
-    #[test]
-    fn the_file_is_always_a_complete_list() {
-        let path = path("list");
-        std::fs::write(&path, "something that is longer than an empty list".repeat(100)).unwrap();
-        let file = Arc::new(TimelineFile::create(&path).unwrap());
-        let read = || std::fs::read_to_string(&path).unwrap();
-        let is_list = |text: &str| text.starts_with("[\n{") && text.ends_with("}\n]\n") && !text.contains(",\n]");
-        assert_eq!(read(), "[\n]\n");
-        let (first, second) = (Trace::new(Arc::clone(&file)), Trace::new(file));
-        work(&first, "a \"kernel\"", 7);
-        assert_eq!(read(), "[\n]\n", "events wait for their submission");
-        end(&first, 7);
-        let text = read();
-        assert!(is_list(&text) && text.contains(r#""a \"kernel\"""#) && text.contains("submission 7"), "{text}");
-        end(&second, 8);
-        let text = read();
-        assert!(is_list(&text) && text.contains("queues of device 2") && text.contains("submission 8"), "{text}");
-        (0..2000).for_each(|_| work(&second, "many", 9));
-        let text = read();
-        assert!(is_list(&text) && text.contains("many"), "many events do not wait: {text}");
-        second.file.write();
-        assert!(is_list(&read()));
-        assert_eq!(read().matches("\"many\"").count(), 2000);
-        std::fs::remove_file(&path).unwrap();
-    }
-
-    #[test]
-    fn two_processes_write_two_files() {
-        let path = path("shared");
-        // A lock through another open file description acts as one of another process.
-        let first = TimelineFile::create(&path).unwrap();
-        let second = TimelineFile::create(&path).unwrap();
-        assert_eq!(first.path, path);
-        assert!(second.path != path && second.path.extension() == path.extension(), "{:?}", second.path);
-        std::fs::remove_file(&path).unwrap();
-        std::fs::remove_file(&second.path).unwrap();
-    }
+fn warn(owner: Owner, problem: &str) {
+    message::warn(owner, "spelter-trace", format!("SPELTER_TRACE: {problem}"));
 }

@@ -11,6 +11,7 @@
 //! once at the end ([`Timeline::pieces`]).
 
 mod device;
+mod file;
 mod json;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use std::time::Instant;
 use spelter_locks::Mutex;
 
 pub use device::{DeviceTimeline, HostTrack};
+pub use file::{DeviceTimelineFile, create_own};
 pub use json::Args;
 use json::{Event, Row};
 

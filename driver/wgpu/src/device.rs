@@ -1,13 +1,17 @@
 //! A device and its queue, as far as several of wgpu-hal's methods share them.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use spelter_driver::CheckedByEnvironment;
+use log::Level;
+use spelter_driver::timeline::DeviceTimelineFile;
 use spelter_driver::vk::QueryType;
-use spelter_driver::{Error, Semaphore, SemaphoreSubmit, SubmitInfo};
+use spelter_driver::{CheckedByEnvironment, Error, Observer, Observers, Semaphore, SemaphoreSubmit, SubmitInfo};
 use wgpu_types::BufferUses;
 
 use crate::buffer::Buffer;
+use crate::error::tell;
 use crate::memory::MemoryPool;
 use crate::recorder::QuerySet;
 
@@ -18,11 +22,24 @@ pub struct Device {
     pub(crate) memory: MemoryPool,
     /// Set if the environment turned checked mode on.
     checked: Option<CheckedByEnvironment>,
+    timeline: Option<Arc<DeviceTimelineFile>>,
+}
+
+/// What the environment of the process asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    /// Whether `SPELTER_CHECK` turns checked mode on.
+    pub(crate) may_check: bool,
+    /// The file of the timeline.
+    pub(crate) trace: Option<PathBuf>,
 }
 
 impl Drop for Device {
     /// Panics if checked mode, by the environment, found an error.
     fn drop(&mut self) {
+        if let Some(Err(problem)) = self.timeline.as_ref().map(|timeline| timeline.finish()) {
+            not_traced(&problem);
+        }
         if let Some(by_environment) = &self.checked {
             by_environment.deny(&self.raw);
         }
@@ -39,19 +56,35 @@ pub struct Queue {
 #[derive(Debug)]
 pub struct Fence(pub(crate) Semaphore);
 
+fn not_traced(problem: &str) {
+    tell(Level::Warn, format_args!("SPELTER_TRACE: {problem}"));
+}
+
 impl Device {
-    /// A device, checked if the environment says so and may.
+    /// A device, checked and on a timeline if the environment says so. A timeline that cannot be written is reported,
+    /// and fails nothing.
     pub(crate) fn open(
         mut options: spelter_driver::DeviceOptions,
-        may_be_checked: bool,
+        environment: &Environment,
     ) -> Result<(Self, Queue), Error> {
-        let checked = match may_be_checked {
+        let checked = match environment.may_check {
             true => CheckedByEnvironment::turn_on(&mut options).map_err(Error::Options)?,
             false => None,
         };
-        let raw = spelter_driver::Device::new(options)?;
+        let timeline = environment
+            .trace
+            .as_deref()
+            .and_then(|path| DeviceTimelineFile::new(path).map(Arc::new).map_err(|problem| not_traced(&problem)).ok());
+        let timelines = timeline.iter().map(|timeline| Arc::clone(timeline) as Arc<dyn Observer>);
+        let observers: Vec<_> = timelines.chain(checked.iter().map(CheckedByEnvironment::observer)).collect();
+        let raw = match observers.is_empty() {
+            true => spelter_driver::Device::new(options)?,
+            false => spelter_driver::Device::with_observer(options, Arc::new(Observers(observers)))?,
+        };
+        timeline.iter().for_each(|timeline| timeline.name_workers(raw.properties().workers));
+        checked.iter().for_each(|checked| checked.started(&raw));
         let queue = Queue { raw: raw.queue() };
-        Ok((Self { raw, memory: MemoryPool::default(), checked }, queue))
+        Ok((Self { raw, memory: MemoryPool::default(), checked, timeline }, queue))
     }
 
     /// Waits until the fence has the value, or for the timeout; whether it has it. What checked mode found is printed.

@@ -30,6 +30,7 @@ mod error;
 mod format;
 mod hal;
 mod hint;
+mod labels;
 mod memory;
 mod open;
 mod options;

@@ -8,6 +8,7 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use spelter_driver::environment::variable;
 use wgpu_hal::ExposedAdapter;
 
 use crate::capabilities::capabilities;
@@ -60,7 +61,7 @@ pub async fn request_adapter_or_spelter(
     options: &wgpu::RequestAdapterOptions<'_, '_>,
 ) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
     let own = || Options::from_env().adapter_on(instance);
-    if options.compatible_surface.is_none() && is_asked_for(|name| std::env::var(name).ok()) {
+    if options.compatible_surface.is_none() && is_asked_for(|name| variable(name)?.into_string().ok()) {
         return Ok(own());
     }
     match instance.request_adapter(options).await {

@@ -1,12 +1,15 @@
 //! Options: which device the adapter describes and opens.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use log::Level;
+use spelter_driver::environment::variable;
 use spelter_driver::{DeviceOptions, MAX_WORKERS};
 use wgpu_types::{AdapterInfo, Backend, DeviceType, Features, Limits};
 
+use crate::device::Environment;
 use crate::error::tell;
 use crate::{capabilities, open};
 
@@ -31,8 +34,7 @@ pub struct Options {
     limits: Limits,
     device_type: DeviceType,
     backend: Backend,
-    /// Whether `SPELTER_CHECK` turns checked mode on.
-    may_be_checked: bool,
+    environment: Environment,
 }
 
 impl Default for Options {
@@ -58,7 +60,7 @@ impl Options {
             limits: capabilities::limits(),
             device_type: DeviceType::Cpu,
             backend: Backend::Vulkan,
-            may_be_checked: false,
+            environment: Environment::default(),
         }
     }
 
@@ -69,9 +71,15 @@ impl Options {
     /// `SPELTER_CHECK` (`1`, or a profile: `common`, `spec`, `strict`) turns checked mode on, unless the options have
     /// it. What is found is printed when the program waits, and when the device is dropped; an error is a panic of the
     /// thread that drops the device.
+    ///
+    /// `SPELTER_TRACE` names a file for a timeline of queues and workers, which all devices of the process share; labels
+    /// of passes, debug groups and pipelines are in it.
+    ///
+    /// In a process with more rights than its caller (set-user-ID) no variable counts.
     pub fn from_env() -> Self {
-        let options = Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-        Self { may_be_checked: true, ..options }
+        let mut options = Self::read(|name| variable(name)?.into_string().ok());
+        options.environment = Environment { may_check: true, trace: variable("SPELTER_TRACE").map(PathBuf::from) };
+        options
     }
 
     fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
@@ -159,8 +167,8 @@ impl Options {
         self.device.clone()
     }
 
-    pub(crate) fn may_be_checked(&self) -> bool {
-        self.may_be_checked
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
     }
 
     pub(crate) fn claims(&self) -> (Features, Limits) {

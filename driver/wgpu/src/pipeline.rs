@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use spelter_driver::environment::variable;
 use spelter_driver::{Device, SealKey, ShaderStage, StoredKernels};
 use spelter_locks::{Computed, Mutex, PerProcess};
 use wgpu_hal::{ComputePipelineDescriptor, PipelineError};
@@ -98,7 +99,7 @@ pub(crate) fn validation_key() -> Option<[u8; 16]> {
 #[cfg(unix)]
 fn key() -> Option<&'static SealKey> {
     static KEY: Computed<Option<SealKey>> = Computed::new();
-    KEY.get_or_compute(|| SealKey::of_user(|name| std::env::var_os(name).filter(|value| !value.is_empty()))).as_ref()
+    KEY.get_or_compute(|| SealKey::of_user(variable)).as_ref()
 }
 
 /// Elsewhere there is no place for a key.

@@ -12,6 +12,7 @@ use wgpu_hal::{BufferCopy, BufferTextureCopy, ComputePassDescriptor, DeviceError
 use crate::binding::{BindGroup, IMMEDIATES, PipelineLayout};
 use crate::buffer::Buffer;
 use crate::error::device_error;
+use crate::labels::Labels;
 use crate::memory::allocate;
 use crate::pipeline::ComputePipeline;
 use crate::texture::{Texture, TextureView, image_region};
@@ -27,8 +28,9 @@ pub struct CommandEncoder {
     /// The recording.
     commands: Option<CommandBuffer>,
     error: Option<DeviceError>,
-    /// The open groups of debug markers, and the label of the pass.
-    labels: Vec<String>,
+    /// The open debug groups, the label of the pass, and the marker. Groups outlive the command buffer in which they
+    /// begin: wgpu records each pass of an encoder into a command buffer of its own.
+    labels: Labels,
     /// The timestamp at the end of the pass.
     end_of_pass: Option<(QueryPool, u32)>,
     /// Whether the recording has set all immediates, to zeros at first.
@@ -48,24 +50,34 @@ impl CommandEncoder {
             pool: device.create_command_pool(),
             commands: None,
             error: None,
-            labels: Vec::new(),
+            labels: Labels::default(),
             end_of_pass: None,
             has_immediates: false,
         }
     }
 
-    pub(crate) fn begin(&mut self) -> Result<(), DeviceError> {
+    /// Begins a command buffer. Its label is that of the pass which it is for, or of the encoder.
+    pub(crate) fn begin(&mut self, label: Option<&str>) -> Result<(), DeviceError> {
         self.discard();
         let commands = self.pool.allocate();
         commands.begin(CommandBufferUsageFlags::ONE_TIME_SUBMIT).map_err(device_error)?;
         self.commands = Some(commands);
+        self.labels.begin_commands(label.unwrap_or_default());
+        if self.labels.path().is_some() {
+            self.put_label();
+        }
         Ok(())
     }
 
     pub(crate) fn discard(&mut self) {
         (self.commands, self.error, self.end_of_pass) = (None, None, None);
-        self.labels.clear();
         self.has_immediates = false;
+    }
+
+    /// The program is done with the encoder, which may serve another one.
+    pub(crate) fn reset(&mut self) {
+        self.discard();
+        self.labels = Labels::default();
     }
 
     pub(crate) fn end(&mut self) -> Result<CommandBuffer, DeviceError> {
@@ -221,18 +233,23 @@ impl CommandEncoder {
 
     /// Opens a group of commands; groups and passes nest.
     pub(crate) fn push_label(&mut self, label: &str) {
-        self.labels.push(label.to_owned());
+        self.labels.begin(label);
         self.put_label();
     }
 
     pub(crate) fn pop_label(&mut self) {
-        self.labels.pop();
+        self.labels.end();
+        self.put_label();
+    }
+
+    /// Labels the following commands, until a group or pass begins or ends.
+    pub(crate) fn mark(&mut self, label: &str) {
+        self.labels.mark(label);
         self.put_label();
     }
 
     fn put_label(&mut self) {
-        let label = self.labels.iter().filter(|label| !label.is_empty()).map(String::as_str).collect::<Vec<_>>();
-        let label = if label.is_empty() { None } else { Some(label.join(", ")) };
+        let label = self.labels.path();
         self.record(|commands| commands.set_label(label.as_deref()));
     }
 }

@@ -1,5 +1,5 @@
-//! The programs that users of wgpu write first: a kernel over a buffer, many dispatches, shared memory, workgroups, a
-//! texture that a kernel fills, and times.
+//! The programs that users of wgpu write after its examples ([`crate::examples`]): many dispatches that depend on each
+//! other, shared memory, and times.
 
 #![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
@@ -11,13 +11,6 @@ const DOUBLE: &str = "
     fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         if id.x < arrayLength(&data) { data[id.x] *= 2.0; }
     }";
-
-#[test]
-fn a_kernel_doubles_numbers() {
-    let from: Vec<u32> = (0..100).map(|n| (n as f32 * 0.5).to_bits()).collect();
-    let results = Gpu::shared().run(DOUBLE, &[&from], [2, 1, 1]);
-    assert_eq!(results[0], (0..100).map(|n| (n as f32).to_bits()).collect::<Vec<u32>>());
-}
 
 /// Each submission sees what the one before it wrote, and the host writes between them.
 #[test]
@@ -69,71 +62,6 @@ fn invocations_of_a_workgroup_meet() {
         }";
     let results = Gpu::shared().run(source, &[&[0; 10]], [10, 1, 1]);
     assert_eq!(results[0], [255 * 256 / 2; 10]);
-}
-
-/// Workgroups add into two buffers of two bind groups.
-#[test]
-fn workgroups_share_buffers() {
-    let gpu = Gpu::shared();
-    let source = "
-        @group(0) @binding(0) var<storage, read_write> a: array<i32>;
-        @group(1) @binding(0) var<storage, read_write> b: array<i32>;
-        @compute @workgroup_size(2)
-        fn main(@builtin(local_invocation_id) l: vec3<u32>, @builtin(workgroup_id) w: vec3<u32>) {
-            if l.x == 0u { a[w.x] += 1; }
-            if l.x == 1u { b[w.x] += 1 + i32(w.x); }
-        }";
-    let (a, b) = (gpu.words(&[5; 100]), gpu.words(&[7; 100]));
-    let pipeline = gpu.pipeline(source, &[]);
-    let groups = [(0, &a), (1, &b)].map(|(at, buffer)| gpu.group_at(&pipeline, at, &[buffer.as_entire_binding()]));
-    let mut encoder = gpu.encoder();
-    let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-    pass.set_pipeline(&pipeline);
-    pass.set_bind_group(0, &groups[0], &[]);
-    pass.set_bind_group(1, &groups[1], &[]);
-    pass.dispatch_workgroups(100, 1, 1);
-    drop(pass);
-    gpu.queue.submit([encoder.finish()]);
-    assert_eq!(gpu.read_words(&a), [6; 100]);
-    assert_eq!(gpu.read_words(&b), (0..100).map(|n| 8 + n).collect::<Vec<u32>>());
-}
-
-/// A kernel fills a storage texture, which is copied to a buffer and mapped.
-#[test]
-fn a_kernel_fills_a_texture() {
-    let gpu = Gpu::shared();
-    let source = "
-        @group(0) @binding(0) var to: texture_storage_2d<rgba8unorm, write>;
-        @compute @workgroup_size(8, 8)
-        fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-            textureStore(to, id.xy, vec4(f32(id.x) / 255.0, f32(id.y) / 255.0, 1.0, f32(id.x ^ id.y) / 255.0));
-        }";
-    let size = wgpu::Extent3d { width: 64, height: 32, depth_or_array_layers: 1 };
-    let texture = gpu.device.create_texture(&wgpu::TextureDescriptor {
-        label: Some("filled"),
-        size,
-        mip_level_count: 1,
-        sample_count: 1,
-        dimension: wgpu::TextureDimension::D2,
-        format: wgpu::TextureFormat::Rgba8Unorm,
-        usage: wgpu::TextureUsages::STORAGE_BINDING | wgpu::TextureUsages::COPY_SRC,
-        view_formats: &[],
-    });
-    let pipeline = gpu.pipeline(source, &[]);
-    let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
-    let group = gpu.group(&pipeline, &[wgpu::BindingResource::TextureView(&view)]);
-    gpu.dispatch(&pipeline, &group, [8, 4, 1]);
-    let buffer = gpu.words(&[0; 64 * 32]);
-    let mut encoder = gpu.encoder();
-    let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(256), rows_per_image: None };
-    encoder.copy_texture_to_buffer(
-        texture.as_image_copy(),
-        wgpu::TexelCopyBufferInfo { buffer: &buffer, layout },
-        size,
-    );
-    gpu.queue.submit([encoder.finish()]);
-    let expected: Vec<u8> = (0..32u8).flat_map(|y| (0..64u8).flat_map(move |x| [x, y, 255, x ^ y])).collect();
-    assert_eq!(gpu.read(&buffer), expected);
 }
 
 /// Timestamps around passes, inside of them and between them grow, and a query that was not written is 0.

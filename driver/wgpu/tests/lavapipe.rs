@@ -1,17 +1,19 @@
 //! Programs on Spelter and on lavapipe, both through wgpu in this process: their results are equal.
 //!
-//! The table has the programs of [`crate::programs`], the WGSL files of `tests/kernels` and those of `shaders/library`.
+//! The table has the programs of [`crate::programs`], the WGSL files of `tests/kernels` and those of `shaders/library`;
+//! and there are the examples of wgpu ([`crate::examples`]).
 //! lavapipe is Mesa's Vulkan driver for CPUs (`mesa-vulkan-drivers`), which wgpu's own Vulkan backend finds.
 
 #![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod corpus;
 mod library;
-mod work;
+pub(crate) mod work;
 
 use std::io::Write as _;
 
 use crate::common::Gpu;
+use crate::examples::{EXAMPLES, Example};
 use crate::programs::Program;
 use work::{Same, Work};
 
@@ -59,14 +61,30 @@ fn say(text: &str) {
     std::io::stderr().write_all(format!("{text}\n").as_bytes()).unwrap();
 }
 
-#[test]
-fn programs_have_the_results_of_lavapipe() {
+/// Spelter and lavapipe; `None`, which is said, if it is not installed.
+fn both() -> Option<(Gpu, wgpu::AdapterInfo, Gpu)> {
     let ours = Gpu::shared();
     let Some((info, theirs)) = lavapipe(ours.device.features()) else {
         let problem = "lavapipe is not installed (mesa-vulkan-drivers)";
         assert!(std::env::var_os("CI").is_none(), "{problem}");
-        return say(&format!("NOT TESTED against lavapipe: {problem}"));
+        say(&format!("NOT TESTED against lavapipe: {problem}"));
+        return None;
     };
+    Some((ours, info, theirs))
+}
+
+#[test]
+fn examples_have_the_results_of_lavapipe() {
+    let Some((ours, _, theirs)) = both() else { return };
+    for Example { name, run, same, .. } in EXAMPLES {
+        let difference = same.difference(&[run(&ours)], &[run(&theirs)]);
+        assert_eq!(difference, None, "{name}: Spelter first, lavapipe second");
+    }
+}
+
+#[test]
+fn programs_have_the_results_of_lavapipe() {
+    let Some((ours, info, theirs)) = both() else { return };
     assert_eq!(ours.device.adapter_info().driver, "spelter");
     let mut all = [table(), corpus::all(), library::all()].concat();
     // What subgroups compute depends on their size.

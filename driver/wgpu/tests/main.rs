@@ -3,8 +3,10 @@
 mod common;
 mod documented;
 mod environment;
+mod examples;
 mod features;
 mod first;
+mod labels;
 mod lavapipe;
 mod misuse;
 mod programs;

@@ -251,25 +251,3 @@ fn the_manifest_is_installed_and_taken_away() {
     let (status, _, message) = with(&[("XDG_DATA_HOME", home.to_str().unwrap())], "icd uninstall");
     assert!(status == 1 && message.contains("not installed"), "{message}");
 }
-
-#[test]
-fn the_environment_is_listed() {
-    let folder = Folder::new("info-env");
-    let shown = folder.good("info --env");
-    for name in [
-        "SPELTER_WORKERS",
-        "SPELTER_BACKEND",
-        "SPELTER_TIME_LIMIT",
-        "SPELTER_SCHEDULE",
-        "SPELTER_TRACE",
-        "SPELTER_STATS",
-    ] {
-        assert!(shown.contains(name), "{shown}");
-    }
-    // Below their readers.
-    let own = shown.split("read by exec and icd:").nth(1).unwrap().lines().nth(1).unwrap();
-    assert!(own.starts_with("SPELTER_ICD_LIBRARY"), "{shown}");
-    let listed = folder.json("info --env --json");
-    assert!(listed["SPELTER_ADVERTISE_GRAPHICS"]["meaning"].is_string());
-    assert!(listed["SPELTER_WORKERS"]["read_by"].as_str().unwrap().contains("run"));
-}

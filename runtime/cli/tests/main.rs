@@ -20,6 +20,7 @@ mod compile;
 mod corpus;
 mod demo_info;
 mod derive;
+mod environment;
 mod errors;
 mod exec;
 mod host_memory;

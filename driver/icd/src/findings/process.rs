@@ -261,7 +261,7 @@ impl State {
             }
         }
         let stderr = std::io::stderr();
-        let colored = stderr.is_terminal() && crate::environment::variable("NO_COLOR").is_none();
+        let colored = stderr.is_terminal() && spelter_driver::environment::variable("NO_COLOR").is_none();
         let colored = colored.then(|| report::text(finding, &notes(place), true));
         print_text(colored.as_deref().unwrap_or(text));
     }

@@ -30,11 +30,14 @@ const fn of(name: &'static str, meaning: &'static str) -> Variable {
 
 /// The variables, with their meanings.
 pub(super) const VARIABLES: [Variable; 9] = [
-    of(
-        CHECK,
-        "1: find data races, barriers in divergent control flow and missing dependencies, as `spelter check` does; \
-         common (as 1), spec or strict: the profile",
-    ),
+    Variable {
+        read_by: "the Vulkan driver; the crates spelter and spelter-wgpu; run",
+        ..of(
+            CHECK,
+            "1: find data races, barriers in divergent control flow and missing dependencies, as `spelter check` does; \
+             common (as 1), spec or strict: the profile",
+        )
+    },
     of(JSON, "file to which each finding is appended as a line of JSON"),
     of(MEMORY, "bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰ and 2³⁰"),
     of(SHARD, "I/N: check only part I of N equal parts of the dispatches"),

@@ -3,7 +3,7 @@
 use spelter_driver::SealKey;
 use spelter_locks::Computed;
 
-use crate::environment::variable;
+use spelter_driver::environment::variable;
 
 /// The key of the process's user; `None` if there is no place for it, or if another user could read it.
 pub(super) fn key() -> Option<&'static SealKey> {

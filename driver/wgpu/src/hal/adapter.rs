@@ -26,7 +26,7 @@ impl wgpu_hal::Adapter for Adapter {
 
     unsafe fn open(&self, _: Features, _: &Limits, _: &MemoryHints) -> Result<OpenDevice<Api>, DeviceError> {
         let (device, queue) =
-            Device::open(self.options.device_options(), self.options.may_be_checked()).map_err(device_error)?;
+            Device::open(self.options.device_options(), self.options.environment()).map_err(device_error)?;
         Ok(OpenDevice { device, queue })
     }
 

@@ -28,8 +28,8 @@ impl CommandEncoder {
 impl wgpu_hal::CommandEncoder for CommandEncoder {
     type A = Api;
 
-    unsafe fn begin_encoding(&mut self, _: Label<'_>) -> Result<(), DeviceError> {
-        self.begin()
+    unsafe fn begin_encoding(&mut self, label: Label<'_>) -> Result<(), DeviceError> {
+        self.begin(label)
     }
 
     unsafe fn discard_encoding(&mut self) {
@@ -42,6 +42,7 @@ impl wgpu_hal::CommandEncoder for CommandEncoder {
 
     unsafe fn reset_all<I: Iterator<Item = Recorded>>(&mut self, command_buffers: I) {
         command_buffers.for_each(drop);
+        self.reset();
     }
 
     unsafe fn transition_buffers<'a, T: Iterator<Item = BufferBarrier<'a, Buffer>>>(&mut self, mut barriers: T) {
@@ -116,7 +117,9 @@ impl wgpu_hal::CommandEncoder for CommandEncoder {
         self.set_immediates(layout, offset_bytes, data);
     }
 
-    unsafe fn insert_debug_marker(&mut self, _: &str) {}
+    unsafe fn insert_debug_marker(&mut self, label: &str) {
+        self.mark(label);
+    }
 
     unsafe fn begin_debug_marker(&mut self, group_label: &str) {
         self.push_label(group_label);

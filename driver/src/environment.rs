@@ -12,7 +12,7 @@ use spelter_locks::Computed;
 const AT_SECURE: usize = 23;
 
 /// The value of a variable, if it is not empty and may be trusted.
-pub(crate) fn variable(name: &str) -> Option<OsString> {
+pub fn variable(name: &str) -> Option<OsString> {
     static SECURE: Computed<bool> = Computed::new();
     let secure = *SECURE.get_or_compute(|| {
         // If the auxiliary vector cannot be read, the process is not trusted.
