@@ -34,8 +34,8 @@ impl Counts<'_> {
         matches!(self, Self::Direct(groups) if groups.contains(&0))
     }
 
-    /// Checks the numbers of workgroups, or the place of the counts in their buffer. Whether that is destroyed or mapped
-    /// is checked when the dispatch is recorded.
+    /// Checks the numbers of workgroups, or the place of the counts in their buffer. Whether that is destroyed or
+    /// mapped is checked when the dispatch is recorded.
     #[inline]
     pub(super) fn check(self, context: &Context) -> Result<(), Error> {
         match self {
