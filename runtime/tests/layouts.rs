@@ -323,6 +323,10 @@ fn types_fit_blocks_of_all_shapes() {
         let error = runs(&block(declaration, index), &ints).unwrap_err();
         assert!(error.contains("the shader has numbers of type f32, `i32` has i32"), "{error}");
     }
+    // Elements of three floats are no vectors of four.
+    let threes = floats.typed::<[f32; 3]>();
+    let error = runs(&block("array<vec4f>", "[0].x"), &threes).unwrap_err();
+    assert!(error.contains("elements of the shader's array are 16 bytes apart, `[f32; 3]` has 12 bytes"), "{error}");
     // Three floats have a hole after them, which a plain list of floats does not have.
     let error = runs(&block("array<vec3f>", "[0].x"), &floats).unwrap_err();
     assert!(error.contains("elements of the shader's array are 16 bytes apart, `f32` has 4 bytes"), "{error}");

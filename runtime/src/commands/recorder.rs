@@ -194,9 +194,9 @@ impl Recorder {
         })
     }
 
-    /// Records a copy from a buffer, from byte `start` on, to texels of an image: see [`Context::copy_buffer_to_image`].
-    /// It is an error of the submission if the image has another size then and the region has no
-    /// [extent](crate::TexelRegion::extent), or if the box is not in the level then.
+    /// Records a copy from a buffer, from byte `start` on, to texels of an image: see
+    /// [`Context::copy_buffer_to_image`]. It is an error of the submission if the image has another size then and the
+    /// region has no [extent](crate::TexelRegion::extent), or if the box is not in the level then.
     ///
     /// ```
     /// use spelter::vk;

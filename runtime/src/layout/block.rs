@@ -163,8 +163,13 @@ pub(crate) fn with_rule(problem: &str) -> String {
 pub(crate) fn of_buffer(block: &DataLayout, ty: ElementType) -> Option<String> {
     let (block, rust, size) = (data(block), ty.layout(), ty.size());
     if let (Some(a), Some(b)) = (uniform(block), uniform(&rust)) {
-        let differ = || format!("the shader has numbers of type {a}, {} has {b}", name_of(&rust));
-        return (a != b).then(differ);
+        if a != b {
+            return Some(format!("the shader has numbers of type {a}, {} has {b}", name_of(&rust)));
+        }
+        let unit = if let DataLayout::Array { stride, .. } = block { *stride } else { block.bytes() };
+        if unit.max(size).checked_rem(unit.min(size)) == Some(0) {
+            return None;
+        }
     }
     match block {
         DataLayout::Array { element, count: None, stride } => of_element(element, *stride, (size, &rust)),

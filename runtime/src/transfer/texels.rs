@@ -43,9 +43,9 @@ impl Direction {
 }
 
 impl Context {
-    /// Records a copy from a buffer, from byte `start` on, to texels of an image: one level of one layer, `(image, level,
-    /// layer)`, or a part of it, or of several layers ([`Image::texels`](crate::Image::texels)). The texels are packed,
-    /// row by row and slice by slice, as [`Context::write_image`] takes them, unless the region says otherwise
+    /// Records a copy from a buffer, from byte `start` on, to texels of an image: one level of one layer, `(image,
+    /// level, layer)`, or a part of it, or of several layers ([`Image::texels`](crate::Image::texels)). The texels are
+    /// packed, row by row and slice by slice, as [`Context::write_image`] takes them, unless the region says otherwise
     /// ([`TexelRegion`]).
     ///
     /// [`Error::Range`] if level or layers do not exist, the box is not in the level, the rows or slices overlap in the
@@ -78,7 +78,8 @@ impl Context {
 
     /// Records a copy of texels of an image, one level of one layer, `(image, level, layer)`, or others
     /// ([`Image::texels`](crate::Image::texels)), to a buffer, from byte `offset` on: the texels as
-    /// [`Context::read_image`] returns them, unless the region says otherwise. Errors are those of [`Context::copy_buffer_to_image`].
+    /// [`Context::read_image`] returns them, unless the region says otherwise. Errors are those of
+    /// [`Context::copy_buffer_to_image`].
     ///
     /// ```
     /// use spelter::vk;

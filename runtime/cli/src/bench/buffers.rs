@@ -204,6 +204,8 @@ mod tests {
         let inputs = Inputs::new(&shader, (&[None], &[]), (&[], &[]), ImageArgs::default());
         std::fs::remove_dir_all(&folder).unwrap();
         let info = BindingInfo {
+            name: String::new(),
+            layout: None,
             group: 0,
             binding: 1,
             kind: BindingKind::UniformBuffer,

@@ -100,7 +100,7 @@ fn bind(
     let mut slots: BTreeMap<(u32, u32), (BindingInfo, &str)> = BTreeMap::new();
     for (program, _) in programs {
         for info in program.bindings() {
-            let known = slots.entry((info.group, info.binding)).or_insert((*info, program.entry()));
+            let known = slots.entry((info.group, info.binding)).or_insert_with(|| (info.clone(), program.entry()));
             if known.0.kind != info.kind {
                 let (BindingInfo { group, binding, .. }, other, entry) = (info, known.1, program.entry());
                 let problem = format!("{other:?} and {entry:?} declare it as different kinds of descriptors");
