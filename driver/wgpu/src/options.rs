@@ -72,8 +72,8 @@ impl Options {
     /// it. What is found is printed when the program waits, and when the device is dropped; an error is a panic of the
     /// thread that drops the device.
     ///
-    /// `SPELTER_TRACE` names a file for a timeline of queues and workers, which all devices of the process share; labels
-    /// of passes, debug groups and pipelines are in it.
+    /// `SPELTER_TRACE` names a file for a timeline of queues and workers, which all devices of the process share. The
+    /// labels of passes, debug groups and pipelines are in it.
     ///
     /// In a process with more rights than its caller (set-user-ID) no variable counts.
     pub fn from_env() -> Self {

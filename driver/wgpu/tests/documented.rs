@@ -44,7 +44,7 @@ fn part() -> String {
 
 #[test]
 fn the_page_has_the_features_and_limits() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/wgpu.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/wgpu-details.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (written, after) = rest.split_once(END).unwrap();
@@ -52,5 +52,5 @@ fn the_page_has_the_features_and_limits() {
     if written != part && std::env::var_os("BLESS").is_some() {
         return std::fs::write(&path, format!("{before}{BEGIN}{part}{END}{after}")).unwrap();
     }
-    assert_eq!(written, part, "BLESS=1 writes the features and limits of the adapter to docs/wgpu.md");
+    assert_eq!(written, part, "BLESS=1 writes the features and limits of the adapter to docs/wgpu-details.md");
 }
