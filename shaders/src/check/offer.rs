@@ -108,14 +108,17 @@ impl Detector {
         if checks.sites.iter().any(|&(site, number)| noted(site) && !is_alone(number)) {
             return None;
         }
-        let unsettled = |(_, alone): &(&u32, &bool)| !**alone;
-        let others = checks.descriptors.iter().zip(&alone).filter(unsettled).map(|(number, _)| range_of(*number));
+        // What nothing writes has no cells.
+        let has_cells = |planes: &PlaneSet| planes.both(PlaneSet::CELLS) != PlaneSet::NONE;
+        let others = checks.descriptors.iter().zip(&checks.planes).zip(&alone);
+        let others = others.filter(|((_, planes), alone)| !**alone && has_cells(planes));
+        let others = others.map(|((number, _), _)| range_of(*number));
         let history = self.histories(others.map(|range| range.end - range.start).max().unwrap_or(0))?;
         let with_planes = checks.descriptors.iter().zip(&checks.planes).zip(&alone).filter(|(_, alone)| **alone);
         let ranges: Vec<_> = with_planes.clone().map(|((&number, &planes), _)| (range_of(number), planes)).collect();
-        // What nothing writes has no cells. Machine code marks it, however many descriptors have its memory.
+        // Machine code marks it, however many descriptors have its memory.
         let marked = checks.descriptors.iter().zip(&checks.planes).zip(&alone);
-        let marked = marked.filter(|((_, planes), alone)| !**alone && planes.both(PlaneSet::CELLS) == PlaneSet::NONE);
+        let marked = marked.filter(|((_, planes), alone)| !**alone && !has_cells(planes));
         let marked = merged(marked.map(|((&number, &planes), _)| (range_of(number), planes)));
         let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
         let all: Vec<_> = ranges.iter().chain(&marked).cloned().collect();
@@ -137,10 +140,10 @@ impl Detector {
             let range = range_of(number);
             device.reserved(&range).map_or(GuestSlice::EMPTY, |planes| planes.slice(plane, range))
         };
-        let all = |(&number, &alone): (&u32, &bool)| {
+        let all = |((&number, planes), &alone): ((&u32, &PlaneSet), &bool)| {
             let [written, read, wrote, has_read] =
                 [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(|plane| of(plane, number));
-            if alone {
+            if alone || !has_cells(planes) {
                 [written, read, wrote, has_read]
             } else {
                 let cells = history.slice(0, written.len());
@@ -149,7 +152,7 @@ impl Detector {
         };
         let first_words = SHARED_BYTES..SHARED_BYTES + 4 * u64::from(state::WORDS);
         let memory = InlineMemory {
-            planes: checks.descriptors.iter().zip(&alone).map(all).collect(),
+            planes: checks.descriptors.iter().zip(&checks.planes).zip(&alone).map(all).collect(),
             shared: [Plane::Written, Plane::Read].map(|plane| shared.slice(plane, SHARED)),
             state: shared.slice(Plane::Written, first_words),
         };
