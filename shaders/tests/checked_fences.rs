@@ -1,8 +1,6 @@
 //! Kernels with memory barriers beside their control barriers: where a control barrier stands for all of them, machine
 //! code settles as many accesses as without them, and what is found is the same in any case.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
 use spelter_shaders::back::x86::Isa;
 use spelter_shaders::check::{self, Profile};
 use spelter_shaders::compile::{Backend, Checked, Checks, Module, compile_checked};
