@@ -1,4 +1,4 @@
-//! What the pairs of a word need of all its accesses: computed once for the candidates of a word that follow each other.
+//! What the pairs of a word need of all its accesses: computed once for candidates of the word that follow each other.
 
 use std::rc::Rc;
 

@@ -110,8 +110,8 @@ impl Detector {
     }
 
     /// Begins the next dispatch of the window. Its accesses are not ordered with those of earlier dispatches, and its
-    /// references are others. A window in which machine code settled accesses of less than a word has no other dispatch:
-    /// the cells of such memory are those of one dispatch.
+    /// references are others. A window in which machine code settled accesses of less than a word has no other
+    /// dispatch: the cells of such memory are those of one dispatch.
     pub fn dispatch(&mut self, sites: &PrimaryMap<Site, SiteData>, launch: Launch) {
         self.catch_up();
         self.actions = attributes::actions(sites.values());

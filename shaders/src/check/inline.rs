@@ -24,8 +24,8 @@ pub struct InlineMemory {
 /// Bytes of workgroup memory that have planes.
 pub(crate) const SHARED_BYTES: u64 = 1 << 20;
 
-/// Where the planes of workgroup memory have the cells of variables with more than one for each word: after those of all
-/// words and the granule of the state.
+/// Where the planes of workgroup memory have the cells of variables with several for each word: after those of words
+/// and the granule of the state.
 pub(super) const SHARED_PARTS: u64 = SHARED_BYTES + GRANULE;
 
 /// Where the cells of a variable begin in the planes of workgroup memory, if it has so many for each word.

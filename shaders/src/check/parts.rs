@@ -12,7 +12,7 @@ use super::inline::{MAX_SCALE, first_cell_of_variable};
 use super::observer::{Memory, Target};
 use crate::ir::{InlineChecks, StorageClass};
 
-/// Above all addresses of memory: where cells of parts of words of device memory are.
+/// Above all addresses of memory: where sub-word cells of device memory are.
 const BEYOND: u64 = 1 << 62;
 
 /// Where the cells of some memory are.
