@@ -238,7 +238,8 @@ fn bad_shaders_are_errors() {
     let context = Context::new().unwrap();
     assert!(matches!(context.program_wgsl("fn main( {"), Err(Error::Shader(_))));
     assert!(matches!(context.program(Source::Spirv(&[1, 2, 3])).build(), Err(Error::Shader(_))));
-    assert_eq!(message(context.program_wgsl("fn f() {}")), "the shader has no compute entry point");
+    let hint = "the shader has no compute entry point (in WGSL, a function with `@compute @workgroup_size(…)`)";
+    assert_eq!(message(context.program_wgsl("fn f() {}")), hint);
 }
 
 #[test]

@@ -16,6 +16,10 @@ use super::slice::Undecided;
 const MAX_PAIRS_OF_ONE: usize = 512;
 const MAX_LOOKS_OF_ONE: usize = 1 << 18;
 
+/// The most pairs of instructions that a word leaves open: of thousands of instructions that access it, the number of
+/// pairs is the square.
+const MAX_OPEN_OF_ONE: usize = 1 << 14;
+
 /// The pairs by two instructions that are found to be ordered before more of them wait until all others are decided.
 const MANY_ORDERED: u32 = 16;
 
@@ -131,13 +135,14 @@ impl Pairs<'_> {
     }
 
     /// Leaves open what the accesses from a place on may race with: for each two instructions, one pair of accesses,
-    /// whatever orders it.
+    /// whatever orders it. The last accesses are first if they are too many.
     fn leave_open<K: Copy + Eq + Hash>(
         &self,
         search: &mut Search<K>,
         from: usize,
         key: &impl Fn(&Self, (usize, usize)) -> K,
     ) {
+        let mut looks = MAX_LOOKS_OF_ONE;
         let mut seen = HashSet::default();
         let earlier: Vec<_> = (0..self.accesses.len()).filter(|&at| seen.insert(self.described()[at].site)).collect();
         seen.clear();
@@ -145,7 +150,14 @@ impl Pairs<'_> {
         let later = (from..self.accesses.len()).rev().filter(matches);
         for second in later.filter(|&at| seen.insert(self.described()[at].site)) {
             let pairs = earlier.iter().take_while(|&&first| first < second).map(|&first| (first, second));
-            for pair in pairs.filter(|&pair| self.conflicts(pair)) {
+            for pair in pairs {
+                if looks == 0 || search.open.len() >= MAX_OPEN_OF_ONE {
+                    return;
+                }
+                looks -= 1;
+                if !self.conflicts(pair) {
+                    continue;
+                }
                 search.open.entry(key(self, pair)).or_insert((pair, Undecided::TooManyPairs, false));
             }
         }

@@ -30,8 +30,8 @@ const fn spirv_magic() -> u32 {
 }
 
 /// What is wrong with a shader of other stages.
-pub(crate) const NOT_COMPUTE: &str =
-    "the shader has no compute entry point: Spelter runs compute shaders only, no vertex, fragment or other stages";
+pub(crate) const NOT_COMPUTE: &str = "the shader has no compute entry point: Spelter runs compute shaders only, \
+     no vertex, fragment or other stages; in WGSL that is a function with `@compute @workgroup_size(…)`";
 
 /// Extensions of GLSL shaders of other stages.
 const OTHER_STAGES: [&str; 13] =

@@ -82,6 +82,7 @@ fn shaders_of_other_stages_are_rejected() {
         assert_eq!(ended.status, 4, "{line}: {}", ended.stderr);
         let text = "the shader has no compute entry point: Spelter runs compute shaders only";
         assert!(ended.stderr.contains(text), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains("`@compute @workgroup_size(…)`"), "{line}: {}", ended.stderr);
     }
 }
 

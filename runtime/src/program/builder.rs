@@ -251,7 +251,9 @@ pub fn choose_entry<'a>(names: impl Iterator<Item = &'a str>, name: Option<&str>
     let names: Vec<&str> = names.collect();
     let list = names.join(", ");
     match (name, names.as_slice()) {
-        (_, []) => Err(Error::EntryPoint("the shader has no compute entry point".into())),
+        (_, []) => Err(Error::EntryPoint(
+            "the shader has no compute entry point (in WGSL, a function with `@compute @workgroup_size(…)`)".into(),
+        )),
         (Some(name), names) if names.contains(&name) => Ok(name.to_owned()),
         (Some(name), _) => Err(Error::EntryPoint(format!("no entry point {name:?}; the shader has {list}"))),
         (None, [only]) => Ok((*only).to_owned()),

@@ -50,8 +50,8 @@ pub struct Blocks {
     pub buffers: BTreeMap<(u32, u32), DataLayout>,
     /// The push constants.
     pub push: Option<DataLayout>,
-    /// The names of variables by descriptor set and binding, also of images and samplers; of several, the first. A block
-    /// without an instance name has that of its type.
+    /// The names of variables by descriptor set and binding, also of images and samplers; of several, the first. A
+    /// block without an instance name has that of its type.
     pub names: BTreeMap<(u32, u32), String>,
 }
 

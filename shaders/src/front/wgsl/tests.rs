@@ -23,7 +23,7 @@ fn subgroups_may_be_enabled_and_immediates_have_their_older_name() {
     let module = Module::parse(text).unwrap();
     assert_eq!(module.kernel("main", &BTreeMap::new()).unwrap().push_bytes, 4);
     let error = Module::parse(&text.replace("to = ", "two = ")).unwrap_err().to_string();
-    assert!(error.contains("wgsl:4:54") && error.contains("fn main() { two = subgroupAdd(n); }"), "{error}");
+    assert!(error.contains("wgsl:4:50") && error.contains("fn main() { two = subgroupAdd(n); }"), "{error}");
 }
 
 #[test]
