@@ -89,6 +89,14 @@ impl Detector {
             let start = slice.address() as u64;
             parts_of(number).cells(start..start + slice.len())
         };
+        // Machine code has the length of a range of cells in 32 bits.
+        let is_long = |(&number, &grain): (&u32, &u32)| {
+            let range = range_of(number);
+            grain < 4 && range.end - range.start > u64::from(u32::MAX)
+        };
+        if checks.descriptors.iter().zip(&checks.grains).any(is_long) {
+            return None;
+        }
         let mut alone = alone(checks, buffers)?;
         // An image may have the memory of a buffer, and its accesses have the cells of words.
         let is_image = |action: &Action| match action {

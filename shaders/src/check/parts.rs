@@ -1,4 +1,4 @@
-//! Cells for less than a word. Where the smallest accesses through a descriptor or variable are of 2 or 1 bytes, its
+//! Cells for less than a word. Where all accesses through a descriptor or variable are of 2 bytes, or all of 1, its
 //! memory has a cell for each so many bytes, so that they need no history, and machine code may settle them.
 //!
 //! Such cells lie at addresses of their own, which no memory has, as if each were that of a word: the shadow makes no

@@ -82,7 +82,7 @@ pub struct InlineChecks {
     pub descriptors: Vec<u32>,
     /// Of each of them, the planes that machine code may write.
     pub planes: Vec<PlaneSet>,
-    /// Of each of them, the bytes of memory that a cell stands for: those of its smallest accesses.
+    /// Of each of them, the bytes of memory that a cell stands for: those of its accesses, or of a word.
     pub grains: Vec<u32>,
     /// Workgroup variables, each once.
     pub variables: Vec<ObservedVariable>,

@@ -60,13 +60,13 @@ impl Offset {
         self.uniform.iter().chain(&self.lanes)
     }
 
-    /// The offset times a factor, and some bytes more; `None` if a stride is too large.
-    pub(in crate::vectorize) fn scaled(&self, factor: u32, more: u64) -> Option<Self> {
+    /// The offset times a factor; `None` if a stride is too large.
+    pub(in crate::vectorize) fn scaled(&self, factor: u32) -> Option<Self> {
         let scaled = |terms: &SmallVec<[OffsetTerm; 2]>| -> Option<SmallVec<[OffsetTerm; 2]>> {
             let term = |term: &OffsetTerm| Some(OffsetTerm { stride: term.stride.checked_mul(factor)?, ..*term });
             terms.iter().map(term).collect()
         };
-        let constant = self.constant * u64::from(factor) + more;
+        let constant = self.constant * u64::from(factor);
         Some(Self { constant, uniform: scaled(&self.uniform)?, lanes: scaled(&self.lanes)? })
     }
 

@@ -57,8 +57,8 @@ pub(in crate::vectorize) fn inline_checks(
             shared += data.bytes.next_multiple_of(16);
         }
     }
-    let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
-    for &inst in insts.filter(|&&inst| !dropped.contains(inst)) {
+    let insts = || kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
+    for &inst in insts().filter(|&&inst| !dropped.contains(inst)) {
         let (site, place, width) = match kernel.insts[inst] {
             Scalar::Check { site, ref place, width } => (site, place, width),
             Scalar::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => {
@@ -75,7 +75,7 @@ pub(in crate::vectorize) fn inline_checks(
                     checks.grains.push(grain);
                     checks.planes.len() - 1
                 });
-                checks.grains[at] = checks.grains[at].min(grain);
+                checks.grains[at] = grain_of_both(checks.grains[at], grain);
                 checks.planes[at] = checks.planes[at].or(planes(kernel, &kernel.sites[site].action, place, reads));
                 if !checks.sites.contains(&(site, number)) {
                     checks.sites.push((site, number));
@@ -88,13 +88,33 @@ pub(in crate::vectorize) fn inline_checks(
                     checks.variable_grains.push(grain);
                     checks.variables.len() - 1
                 });
-                checks.variable_grains[at] = checks.variable_grains[at].min(grain);
+                checks.variable_grains[at] = grain_of_both(checks.variable_grains[at], grain);
             }
             _ => {}
         }
     }
+    // Atomics access words, and a buffer that is only known when the kernel runs may be any.
+    let has_words = |&inst: &Inst| match kernel.insts[inst] {
+        Scalar::Sync { place: Some(_), .. } => true,
+        Scalar::Check { ref place, .. } => {
+            matches!(place, Place::Buffer { .. }) && descriptor_of(kernel, place, descriptors).is_none()
+        }
+        _ => false,
+    };
+    if insts().any(has_words) {
+        checks.grains.iter_mut().chain(&mut checks.variable_grains).for_each(|grain| *grain = WORD);
+    }
     checks
 }
+
+/// The bytes that a cell stands for of memory with accesses of so many and so many bytes: an access has one cell, or its
+/// word has a history.
+fn grain_of_both(one: u32, other: u32) -> u32 {
+    if one == other { one } else { WORD }
+}
+
+/// The bytes of a word.
+const WORD: u32 = 4;
 
 /// The planes that machine code may write at an access to a buffer: see `cells.rs`.
 fn planes(kernel: &Kernel, action: &SiteAction, place: &Place, reads: &CheckedReads) -> PlaneSet {

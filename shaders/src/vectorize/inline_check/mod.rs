@@ -47,28 +47,6 @@ struct CheckedWords {
     set: WordSet,
 }
 
-/// One of the cells of an access, whose memory may have a cell for less than the access.
-#[derive(Clone, Copy, Debug)]
-struct CellPart {
-    /// Its number among those of the access.
-    number: u32,
-    /// Cells for each word of the memory.
-    scale: u32,
-    /// Whether the access has no other.
-    is_whole: bool,
-}
-
-impl CellPart {
-    /// The cell of a word where each word has one.
-    const WHOLE: Self = Self { number: 0, scale: 1, is_whole: true };
-
-    /// The cells of an access to memory with a cell for each `grain` bytes.
-    fn all(width: Width, grain: u32) -> impl Iterator<Item = Self> {
-        let count = width.bytes() / grain;
-        (0..count).map(move |number| Self { number, scale: 4 / grain, is_whole: count == 1 })
-    }
-}
-
 /// Which words the lanes have, and what is in bounds.
 #[derive(Clone, Copy, Debug)]
 enum WordSet {
@@ -127,30 +105,30 @@ impl Widen<'_> {
         let Some(plan) = plan.filter(|plan| plan.offset.is_multiple_of(width.bytes())) else { return false };
         let shared = matches!(place, Place::Variable { .. });
         let Some(checked) = plain(self.kernel, site, width, shared) else { return false };
-        let Some(grain) = self.grain(place) else { return false };
+        // Memory that is accessed in several widths has a cell for each word, and smaller accesses are calls.
+        if self.grain(place) != Some(width.bytes()) {
+            return false;
+        }
         // No access to what several descriptors have is settled (`offer.rs`), and atomics give a word a history: no
         // other binding hides a read.
         let checked = CheckedAccess { unread: !self.plans.checked_reads.have(self.kernel, place), ..checked };
-        let is_input = !checked.writes && is_input(self.kernel, place);
-        for part in CellPart::all(width, grain) {
-            let Some(mut words) = self.checked_words(checked, place, plan, part) else { return false };
-            if let Some(marks) = words.marks {
-                self.mark(site, &words, marks);
-            }
-            // Of several lanes that write one word none is settled, but often there is only one.
-            if let (WordSet::Same(limit), true) = (words.set, checked.writes) {
-                words = self.as_lanes(&words, limit);
-            }
-            // Operands are read here, since their values must dominate all later blocks.
-            self.prepare_call(place);
-            match words.set {
-                _ if is_input => {}
-                WordSet::Same(limit) => self.check_word(checked, &words, limit, place),
-                WordSet::Contiguous(_) | WordSet::PerLane(_) => self.check_lanes(checked, &words, place),
-            }
+        let Some(mut words) = self.checked_words(checked, place, plan) else { return false };
+        if let Some(marks) = words.marks {
+            self.mark(site, &words, marks);
         }
-        if is_input {
+        // Of several lanes that write one word none is settled, but often there is only one.
+        if let (WordSet::Same(limit), true) = (words.set, checked.writes) {
+            words = self.as_lanes(&words, limit);
+        }
+        // Operands are read here, since their values must dominate all later blocks.
+        self.prepare_call(place);
+        if !checked.writes && is_input(self.kernel, place) {
             self.call_once(Observed::access(site, width), place);
+            return true;
+        }
+        match words.set {
+            WordSet::Same(limit) => self.check_word(checked, &words, limit, place),
+            WordSet::Contiguous(_) | WordSet::PerLane(_) => self.check_lanes(checked, &words, place),
         }
         true
     }
@@ -186,7 +164,7 @@ impl Widen<'_> {
         for writes in [false, true].into_iter().filter(|&mark| if mark { writes } else { reads }) {
             let (site, width) = (what.site, Width::Word);
             let checked = CheckedAccess { site, width, writes, private: false, shared: false, unread: false };
-            let Some(words) = self.checked_words(checked, place, plan, CellPart::WHOLE) else { return false };
+            let Some(words) = self.checked_words(checked, place, plan) else { return false };
             let Some(marks) = words.marks else { return false };
             self.mark(what.site, &words, marks);
         }
@@ -195,27 +173,22 @@ impl Widen<'_> {
         true
     }
 
-    /// Where the cells of an access are, or of a part of it.
-    fn checked_words(
-        &mut self,
-        checked: CheckedAccess,
-        place: &Place,
-        plan: &AccessPlan,
-        part: CellPart,
-    ) -> Option<CheckedWords> {
+    /// Where the cells of an access are: one for each lane.
+    fn checked_words(&mut self, checked: CheckedAccess, place: &Place, plan: &AccessPlan) -> Option<CheckedWords> {
         let (kernel, plans) = (self.kernel, self.plans);
         let (checks, layout) = (&plans.inline, &plans.layout);
         if checks.is_empty() {
             return None;
         }
         // The offset of the cell in the plane.
-        let offset = plan.offset.scaled(part.scale, 4 * u64::from(part.number))?;
+        let scale = 4 / checked.width.bytes();
+        let offset = plan.offset.scaled(scale)?;
         let descriptors = layout.descriptor_count;
         let (first, before, bytes, marks) = match *place {
             Place::Variable { variable, .. } => {
                 let first = descriptors + 4 * checks.descriptors.len() as u32;
-                let before = first_cell_of_variable(layout.variable_offsets[variable].into(), part.scale);
-                (first, before, Some(u64::from(part.scale) * u64::from(kernel.variables[variable].bytes)), None)
+                let before = first_cell_of_variable(layout.variable_offsets[variable].into(), scale);
+                (first, before, Some(u64::from(scale) * u64::from(kernel.variables[variable].bytes)), None)
             }
             _ => {
                 let number = descriptor_of(kernel, place, &|binding| layout.descriptors[binding])?;
@@ -249,8 +222,7 @@ impl Widen<'_> {
                 *base = builder.wide(WideOp::Add, &[*base, skip]);
             }
             marks = marks.map(|marks| builder.wide(WideOp::Add, &[marks, words]));
-            if let (AccessPattern::Contiguous { index }, true) = (plan.pattern(), part.is_whole) {
-                let index = *index;
+            if let AccessPattern::Contiguous { index } = *plan.pattern() {
                 let limit = builder.wide(WideOp::Shr, &[len, two]);
                 let limit = builder.wide(WideOp::Truncate, &[limit]);
                 let index = self.get(index);
