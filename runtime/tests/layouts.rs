@@ -352,6 +352,84 @@ fn types_fit_blocks_of_all_shapes() {
     assert!(error.contains("bytes 16..128 begin inside of a"), "{error}");
 }
 
+/// Fields of one type in another order have numbers at all places of the shader's: their names tell.
+#[test]
+fn swapped_fields_are_refused() {
+    spelter::layout! {
+        #[derive(Clone, Copy, NoUninit)]
+        #[bytemuck(crate = "spelter::bytemuck")]
+        #[repr(C)]
+        struct Ball {
+            radius: f32,
+            at: [f32; 3],
+        }
+    }
+    spelter::layout! {
+        #[derive(Clone, Copy, NoUninit)]
+        #[bytemuck(crate = "spelter::bytemuck")]
+        #[repr(C)]
+        struct Pair {
+            count: u32,
+            _hole: [u32; 3],
+            ball: Ball,
+        }
+    }
+    spelter::layout! {
+        #[derive(Clone, Copy, NoUninit)]
+        #[bytemuck(crate = "spelter::bytemuck")]
+        #[repr(C)]
+        struct Named {
+            center: [f32; 3],
+            size: f32,
+        }
+    }
+    let context = Context::new().unwrap();
+    let to = context.buffer_zeroed(4).unwrap();
+    let program = |declaration: &str, index: &str| {
+        let text = format!(
+            "struct Ball {{ at: vec3f, radius: f32 }}
+             struct Pair {{ count: u32, ball: Ball }}
+             @group(0) @binding(0) var<storage> it: {declaration};
+             @group(0) @binding(1) var<storage, read_write> to: f32;
+             @compute @workgroup_size(1) fn main() {{ to = it{index}.radius; }}"
+        );
+        context.program_wgsl(&text).unwrap()
+    };
+    let runs = |program: &Program, buffer: &Buffer| {
+        let run = context.dispatch(program).bind(0, 0, buffer).bind(0, 1, &to).groups([1, 1, 1]);
+        run.map_err(|error| error.to_string())
+    };
+    let problem = "`radius` is at byte 12 in the shader's `Ball` and at byte 0 in `Ball`";
+    let ball = Ball { radius: 0.5, at: [1.0, 2.0, 3.0] };
+    let balls = context.typed_buffer(&[ball; 4]).unwrap();
+    let named = context.typed_buffer(&[Named { center: [1.0, 2.0, 3.0], size: 0.5 }; 4]).unwrap();
+    for (declaration, index) in [("Ball", ""), ("array<Ball>", "[1]"), ("array<Ball, 4>", "[1]")] {
+        let program = program(declaration, index);
+        for buffer in [&balls, &balls.typed::<[Ball; 2]>()] {
+            let error = runs(&program, buffer).unwrap_err();
+            assert!(error.contains(problem), "{declaration}: {error}");
+        }
+        // Other names are free, and flat numbers have none.
+        assert_eq!(runs(&program, &named), Ok(()), "{declaration}");
+        assert_eq!(runs(&program, &balls.typed::<f32>()), Ok(()), "{declaration}");
+    }
+    assert!(program("Ball", "").block(0, 0).unwrap().check::<Ball>().unwrap_err().to_string().contains(problem));
+    // Within another structure.
+    let pairs = context.typed_buffer(&[Pair { count: 1, _hole: [0; 3], ball }]).unwrap();
+    for (declaration, index) in [("Pair", ".ball"), ("array<Pair>", "[0].ball")] {
+        let error = runs(&program(declaration, index), &pairs).unwrap_err();
+        assert!(error.contains(problem), "{declaration}: {error}");
+    }
+    // Push constants.
+    let text = "struct Ball { at: vec3f, radius: f32 }
+        var<immediate> ball: Ball;
+        @group(0) @binding(0) var<storage, read_write> to: f32;
+        @compute @workgroup_size(1) fn main() { to = ball.radius; }";
+    let push = context.program_wgsl(text).unwrap();
+    let error = context.dispatch(&push).bind(0, 0, &to).push_typed(&ball).groups([1, 1, 1]).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("push constants: {problem}")), "{error}");
+}
+
 /// Push constants of several calls are compared by their bytes.
 #[test]
 fn parts_of_push_constants_have_types() {
