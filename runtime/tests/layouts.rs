@@ -148,7 +148,7 @@ fn messages_of_a_dispatch_have_a_label() {
     let dispatch = || context.dispatch(&program);
     assert_eq!(
         dispatch().groups([1, 1, 1]).unwrap_err().to_string(),
-        "binding 0.0: program `sums`: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+        "binding 0.0 (to): program `sums`: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     );
     let words = context.buffer(16).label("words").zeroed().unwrap();
     let error = dispatch().bind(0, 0, &words).groups([70_000, 1, 1]).unwrap_err().to_string();
@@ -205,14 +205,14 @@ fn typed_buffers_and_push_constants_are_checked_by_dispatches() {
     let dispatch = |step: &Buffer, points: &Buffer| context.dispatch(&program).bind(0, 0, step).bind(0, 1, points);
 
     let error = dispatch(&close, &vectors).push_typed(&ALIGNED).groups([1, 1, 1]).unwrap_err().to_string();
-    assert_eq!(error, format!("binding 0.0: buffer `step` of 32 bytes: {}", moved_by_byte_16()));
+    assert_eq!(error, format!("binding 0.0 (step): buffer `step` of 32 bytes: {}", moved_by_byte_16()));
     let error = dispatch(&aligned, &vectors).push_typed(&STEP).groups([1, 1, 1]).unwrap_err().to_string();
     assert_eq!(error, format!("push constants: {}", moved_by_byte_16()));
     // The stride of an array is a part of the layout.
     let packed = context.typed_buffer(&[[0.0f32; 3]; 4]).unwrap();
     let error = dispatch(&aligned, &packed).push_typed(&ALIGNED).groups([1, 1, 1]).unwrap_err().to_string();
     let strides = "elements of the shader's array are 16 bytes apart, `[f32; 3]` has 12 bytes";
-    assert_eq!(error, format!("binding 0.1: a buffer of 48 bytes: {strides} {RULE}"));
+    assert_eq!(error, format!("binding 0.1 (points): a buffer of 48 bytes: {strides} {RULE}"));
     let list = context.program_wgsl(
         "struct Step { size: u32, move_by: vec3f }
          @group(0) @binding(0) var<storage, read_write> steps: array<Step>;
@@ -222,7 +222,7 @@ fn typed_buffers_and_push_constants_are_checked_by_dispatches() {
     assert_eq!(
         error,
         format!(
-            "binding 0.0: buffer `step` of 32 bytes: the shader has `move_by` (vec3<f32>) at byte 16, `Step` has \
+            "binding 0.0 (steps): buffer `step` of 32 bytes: the shader has `move_by` (vec3<f32>) at byte 16, `Step` has \
              `move_by` at byte 4; elements of the shader's array are 32 bytes apart, `Step` has 16 bytes {RULE}"
         )
     );
