@@ -270,7 +270,7 @@ impl<'a> Dispatch<'a> {
     /// # )?;
     /// assert_eq!(
     ///     context.dispatch(&program).label("second pass").groups([1, 1, 1]).unwrap_err().to_string(),
-    ///     "binding 0.0: dispatch `second pass`: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+    ///     "binding 0.0 (data): dispatch `second pass`: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     /// );
     /// # Ok(())
     /// # }
@@ -331,7 +331,7 @@ impl<'a> Dispatch<'a> {
     /// assert_eq!(context.read::<u32>(&data)?, [2; 8]);
     /// assert_eq!(
     ///     context.dispatch(&program).groups([1, 1, 1]).unwrap_err().to_string(),
-    ///     "binding 0.0: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+    ///     "binding 0.0 (data): no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     /// );
     /// # Ok(())
     /// # }
@@ -347,7 +347,7 @@ impl<'a> Dispatch<'a> {
 
     #[cold]
     fn refused(&mut self, counts: Counts<'_>, error: Error) -> Error {
-        let error = self.all_errors(counts, error);
+        let error = self.all_errors(counts, error).of_bindings(self.program.bindings());
         match (self.label, self.program.label()) {
             (Some(label), _) => error.within(|| format!("dispatch `{label}`")),
             (None, Some(label)) => error.within(|| format!("program `{label}`")),

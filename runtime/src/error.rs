@@ -6,6 +6,7 @@ use spelter_driver::Misuse;
 use spelter_shaders::front;
 
 use crate::ids::Slot;
+use crate::program::BindingInfo;
 
 /// The reason why a call failed. After an error other than [`Error::DeviceLost`] the context is as it was before the
 /// call.
@@ -36,12 +37,14 @@ pub enum Error {
     #[error("specialization constant {0}")]
     Constant(String),
     /// A resource that is bound or is to be bound to a slot breaks a rule, or does not fit the program.
-    #[error("binding {group}.{binding}: {problem}")]
+    #[error("binding {group}.{binding}{}: {problem}", if name.is_empty() { String::new() } else { format!(" ({name})") })]
     Binding {
         /// The descriptor set; `@group` in WGSL.
         group: u32,
         /// The binding in it.
         binding: u32,
+        /// The name of the program's variable there. Empty if it has none, or if no program is used.
+        name: String,
         /// The problem, with the resource's label if it has one, and the rule.
         problem: String,
     },
@@ -170,7 +173,20 @@ pub(crate) mod rule {
 
 impl Error {
     pub(crate) fn binding(group: u32, binding: u32, problem: impl Into<String>) -> Self {
-        Self::Binding { group, binding, problem: problem.into() }
+        Self::Binding { group, binding, name: String::new(), problem: problem.into() }
+    }
+
+    /// The same error, or errors, with the names of the variables of the program that is used.
+    pub(crate) fn of_bindings(self, infos: &[BindingInfo]) -> Self {
+        match self {
+            Self::Binding { group, binding, problem, .. } => {
+                let info = infos.iter().find(|info| (info.group, info.binding) == (group, binding));
+                let name = info.map(|info| info.name.clone()).unwrap_or_default();
+                Self::Binding { group, binding, name, problem }
+            }
+            Self::Several(all) => Self::Several(all.into_iter().map(|error| error.of_bindings(infos)).collect()),
+            error => error,
+        }
     }
 
     /// A problem with a slot; the text names its element unless it is the first.
@@ -207,8 +223,8 @@ impl Error {
     /// The same error, with the place of the command in its problem. Other errors have it in their text.
     pub(crate) fn in_slot_at(self, place: impl FnOnce() -> String) -> Self {
         match self {
-            Self::Binding { group, binding, problem } => {
-                Self::Binding { group, binding, problem: format!("{}: {problem}", place()) }
+            Self::Binding { group, binding, name, problem } => {
+                Self::Binding { group, binding, name, problem: format!("{}: {problem}", place()) }
             }
             Self::Misuse(misuse) => {
                 Self::Misuse(Misuse { problem: format!("{}: {}", place(), misuse.problem), ..misuse })

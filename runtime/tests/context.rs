@@ -133,7 +133,7 @@ fn bindings_that_do_not_fit() {
     let dispatch = || context.dispatch(&add).bind(0, 0, &buffer);
     assert_eq!(
         message(dispatch().groups([1, 1, 1])),
-        "binding 0.1: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+        "binding 0.1 (to): no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     );
     let unknown = dispatch().bind(0, 1, &buffer).bind(3, 9, &buffer).groups([1, 1, 1]);
     let rule = "(rule: a dispatch binds only what its program declares)";
@@ -141,16 +141,16 @@ fn bindings_that_do_not_fit() {
     assert_eq!(message(unknown), format!("binding 3.9: {uses} {rule}"));
     let other = dispatch().bind(0, 1, &stranger).groups([1, 1, 1]);
     let rule = "(rule: resources and programs are used only by contexts of the device that made them)";
-    assert_eq!(message(other), format!("binding 0.1: a buffer of 32 bytes is of another context's device {rule}"));
+    assert_eq!(message(other), format!("binding 0.1 (to): a buffer of 32 bytes is of another context's device {rule}"));
     let beyond = dispatch().bind_range(0, 1, &buffer, 16..48).groups([1, 1, 1]);
     let rule = "(VUID-VkDescriptorBufferInfo-range-00342)";
-    assert_eq!(message(beyond), format!("binding 0.1: bytes 16..48 of a buffer of 32 bytes {rule}"));
+    assert_eq!(message(beyond), format!("binding 0.1 (to): bytes 16..48 of a buffer of 32 bytes {rule}"));
     let empty = dispatch().bind_range(0, 1, &buffer, 16..16).groups([1, 1, 1]);
     let rule = "(VUID-VkDescriptorBufferInfo-range-00341)";
-    assert_eq!(message(empty), format!("binding 0.1: bytes 16..16 of a buffer of 32 bytes {rule}"));
+    assert_eq!(message(empty), format!("binding 0.1 (to): bytes 16..16 of a buffer of 32 bytes {rule}"));
     let askew = dispatch().bind_range(0, 1, &buffer, 4..8).groups([1, 1, 1]);
     let rule = "(VUID-VkWriteDescriptorSet-descriptorType-00328)";
-    assert_eq!(message(askew), format!("binding 0.1: offset 4 is no multiple of 16 {rule}"));
+    assert_eq!(message(askew), format!("binding 0.1 (to): offset 4 is no multiple of 16 {rule}"));
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn kernels_see_the_texels_of_the_current_object_of_an_image() {
     context.bind((0, 1), Bind::sampled(&to[0])).unwrap();
     let wrong = message(context.dispatch(&program).groups([1, 1, 1]));
     let problem = "is bound as a sampler view, \"main\" takes a storage image";
-    assert!(wrong.starts_with(&format!("binding 0.1: image `first` of 4x4x1 R32_UINT {problem}")), "{wrong}");
+    assert!(wrong.starts_with(&format!("binding 0.1 (after): image `first` of 4x4x1 R32_UINT {problem}")), "{wrong}");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn messages_of_a_dispatch_have_a_label() {
     let dispatch = || context.dispatch(&program);
     assert_eq!(
         dispatch().groups([1, 1, 1]).unwrap_err().to_string(),
-        "binding 0.0: program `sums`: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+        "binding 0.0 (to): program `sums`: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     );
     let words = context.buffer(16).label("words").zeroed().unwrap();
     let error = dispatch().bind(0, 0, &words).groups([70_000, 1, 1]).unwrap_err().to_string();
@@ -205,14 +205,14 @@ fn typed_buffers_and_push_constants_are_checked_by_dispatches() {
     let dispatch = |step: &Buffer, points: &Buffer| context.dispatch(&program).bind(0, 0, step).bind(0, 1, points);
 
     let error = dispatch(&close, &vectors).push_typed(&ALIGNED).groups([1, 1, 1]).unwrap_err().to_string();
-    assert_eq!(error, format!("binding 0.0: buffer `step` of 32 bytes: {}", moved_by_byte_16()));
+    assert_eq!(error, format!("binding 0.0 (step): buffer `step` of 32 bytes: {}", moved_by_byte_16()));
     let error = dispatch(&aligned, &vectors).push_typed(&STEP).groups([1, 1, 1]).unwrap_err().to_string();
     assert_eq!(error, format!("push constants: {}", moved_by_byte_16()));
     // The stride of an array is a part of the layout.
     let packed = context.typed_buffer(&[[0.0f32; 3]; 4]).unwrap();
     let error = dispatch(&aligned, &packed).push_typed(&ALIGNED).groups([1, 1, 1]).unwrap_err().to_string();
     let strides = "elements of the shader's array are 16 bytes apart, `[f32; 3]` has 12 bytes";
-    assert_eq!(error, format!("binding 0.1: a buffer of 48 bytes: {strides} {RULE}"));
+    assert_eq!(error, format!("binding 0.1 (points): a buffer of 48 bytes: {strides} {RULE}"));
     let list = context.program_wgsl(
         "struct Step { size: u32, move_by: vec3f }
          @group(0) @binding(0) var<storage, read_write> steps: array<Step>;
@@ -222,7 +222,7 @@ fn typed_buffers_and_push_constants_are_checked_by_dispatches() {
     assert_eq!(
         error,
         format!(
-            "binding 0.0: buffer `step` of 32 bytes: the shader has `move_by` (vec3<f32>) at byte 16, `Step` has \
+            "binding 0.0 (steps): buffer `step` of 32 bytes: the shader has `move_by` (vec3<f32>) at byte 16, `Step` has \
              `move_by` at byte 4; elements of the shader's array are 32 bytes apart, `Step` has 16 bytes {RULE}"
         )
     );
@@ -350,6 +350,84 @@ fn types_fit_blocks_of_all_shapes() {
     };
     let error = part(16).unwrap_err();
     assert!(error.contains("bytes 16..128 begin inside of a"), "{error}");
+}
+
+/// Fields of one type in another order have numbers at all places of the shader's: their names tell.
+#[test]
+fn swapped_fields_are_refused() {
+    spelter::layout! {
+        #[derive(Clone, Copy, NoUninit)]
+        #[bytemuck(crate = "spelter::bytemuck")]
+        #[repr(C)]
+        struct Ball {
+            radius: f32,
+            at: [f32; 3],
+        }
+    }
+    spelter::layout! {
+        #[derive(Clone, Copy, NoUninit)]
+        #[bytemuck(crate = "spelter::bytemuck")]
+        #[repr(C)]
+        struct Pair {
+            count: u32,
+            _hole: [u32; 3],
+            ball: Ball,
+        }
+    }
+    spelter::layout! {
+        #[derive(Clone, Copy, NoUninit)]
+        #[bytemuck(crate = "spelter::bytemuck")]
+        #[repr(C)]
+        struct Named {
+            center: [f32; 3],
+            size: f32,
+        }
+    }
+    let context = Context::new().unwrap();
+    let to = context.buffer_zeroed(4).unwrap();
+    let program = |declaration: &str, index: &str| {
+        let text = format!(
+            "struct Ball {{ at: vec3f, radius: f32 }}
+             struct Pair {{ count: u32, ball: Ball }}
+             @group(0) @binding(0) var<storage> it: {declaration};
+             @group(0) @binding(1) var<storage, read_write> to: f32;
+             @compute @workgroup_size(1) fn main() {{ to = it{index}.radius; }}"
+        );
+        context.program_wgsl(&text).unwrap()
+    };
+    let runs = |program: &Program, buffer: &Buffer| {
+        let run = context.dispatch(program).bind(0, 0, buffer).bind(0, 1, &to).groups([1, 1, 1]);
+        run.map_err(|error| error.to_string())
+    };
+    let problem = "`radius` is at byte 12 in the shader's `Ball` and at byte 0 in `Ball`";
+    let ball = Ball { radius: 0.5, at: [1.0, 2.0, 3.0] };
+    let balls = context.typed_buffer(&[ball; 4]).unwrap();
+    let named = context.typed_buffer(&[Named { center: [1.0, 2.0, 3.0], size: 0.5 }; 4]).unwrap();
+    for (declaration, index) in [("Ball", ""), ("array<Ball>", "[1]"), ("array<Ball, 4>", "[1]")] {
+        let program = program(declaration, index);
+        for buffer in [&balls, &balls.typed::<[Ball; 2]>()] {
+            let error = runs(&program, buffer).unwrap_err();
+            assert!(error.contains(problem), "{declaration}: {error}");
+        }
+        // Other names are free, and flat numbers have none.
+        assert_eq!(runs(&program, &named), Ok(()), "{declaration}");
+        assert_eq!(runs(&program, &balls.typed::<f32>()), Ok(()), "{declaration}");
+    }
+    assert!(program("Ball", "").block(0, 0).unwrap().check::<Ball>().unwrap_err().to_string().contains(problem));
+    // Within another structure.
+    let pairs = context.typed_buffer(&[Pair { count: 1, _hole: [0; 3], ball }]).unwrap();
+    for (declaration, index) in [("Pair", ".ball"), ("array<Pair>", "[0].ball")] {
+        let error = runs(&program(declaration, index), &pairs).unwrap_err();
+        assert!(error.contains(problem), "{declaration}: {error}");
+    }
+    // Push constants.
+    let text = "struct Ball { at: vec3f, radius: f32 }
+        var<immediate> ball: Ball;
+        @group(0) @binding(0) var<storage, read_write> to: f32;
+        @compute @workgroup_size(1) fn main() { to = ball.radius; }";
+    let push = context.program_wgsl(text).unwrap();
+    let error = context.dispatch(&push).bind(0, 0, &to).push_typed(&ball).groups([1, 1, 1]).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("push constants: {problem}")), "{error}");
 }
 
 /// Push constants of several calls are compared by their bytes.

@@ -69,7 +69,7 @@ fn a_range_that_does_not_fit_is_an_error_until_it_does() {
     for _ in 0..2 {
         let error = stage.length(&stage.context).unwrap_err().to_string();
         let wanted = "bytes 16..64 of buffer `table` of 32 bytes (VUID-VkDescriptorBufferInfo-range-00342)";
-        assert_eq!(error, format!("binding 0.0: {wanted}"));
+        assert_eq!(error, format!("binding 0.0 (source): {wanted}"));
     }
     assert!(buffer.valid_ranges().is_empty(), "nothing is bound where kernels can write");
     stage.context.resize(&buffer, 80).unwrap();
@@ -78,10 +78,10 @@ fn a_range_that_does_not_fit_is_an_error_until_it_does() {
     stage.context.bind((0, 0), Bind::storage(buffer.slice(48..))).unwrap();
     stage.context.resize(&buffer, 16).unwrap();
     let error = stage.length(&stage.context).unwrap_err().to_string();
-    assert!(error.starts_with("binding 0.0: bytes 48..16 of buffer `table` of 16 bytes"), "{error}");
+    assert!(error.starts_with("binding 0.0 (source): bytes 48..16 of buffer `table` of 16 bytes"), "{error}");
     buffer.destroy();
     let error = stage.length(&stage.context).unwrap_err().to_string();
-    assert!(error.starts_with("binding 0.0: buffer `table` of 16 bytes is destroyed"), "{error}");
+    assert!(error.starts_with("binding 0.0 (source): buffer `table` of 16 bytes is destroyed"), "{error}");
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn a_range_that_does_not_fit_any_more_is_an_error_until_it_does() {
     stage.context.resize(&table, 48).unwrap();
     assert_eq!(set.objects()[1].id, None);
     let generation = set.generation();
-    let wanted = "binding 0.1: descriptor set `frame`: bytes 32..64 of buffer `table` of 48 bytes \
+    let wanted = "binding 0.1 (source): descriptor set `frame`: bytes 32..64 of buffer `table` of 48 bytes \
                   (VUID-VkDescriptorBufferInfo-range-00342)";
     for context in [&stage.context, &stage.context.sibling()] {
         let dispatch = || context.dispatch(&stage.add).set(0, &set);
@@ -220,7 +220,7 @@ fn a_range_that_does_not_fit_any_more_is_an_error_until_it_does() {
     table.destroy();
     let error = stage.context.dispatch(&stage.add).set(0, &set).groups([1, 1, 1]).unwrap_err().to_string();
     assert!(
-        error.starts_with("binding 0.1: descriptor set `frame`: buffer `table` of 16 bytes is destroyed"),
+        error.starts_with("binding 0.1 (source): descriptor set `frame`: buffer `table` of 16 bytes is destroyed"),
         "{error}"
     );
 }
@@ -343,7 +343,7 @@ fn one_group_from_a_set_and_one_from_slots() {
     let to = context.buffer_zeroed(16).unwrap();
     let set = context.descriptor_set(&program, 1).bind(0, &to).build().unwrap();
     let dispatch = || context.dispatch(&program).set(1, &set).groups([1, 1, 1]);
-    assert!(dispatch().unwrap_err().to_string().starts_with("binding 0.0: no buffer is bound to it"));
+    assert!(dispatch().unwrap_err().to_string().starts_with("binding 0.0 (source): no buffer is bound to it"));
     for source in [&a, &b, &b] {
         context.bind((0, 0), Bind::storage(source)).unwrap();
         dispatch().unwrap();

@@ -371,5 +371,8 @@ fn what_the_driver_refuses_is_named_by_its_label() {
     let (large, to) = (context.buffer(1 << 20).label("steps").zeroed().unwrap(), context.buffer_zeroed(4).unwrap());
     let error = context.dispatch(&program.unwrap()).bind(0, 0, &large).bind(0, 1, &to).groups([1, 1, 1]).unwrap_err();
     let text = error.to_string();
-    assert!(text.starts_with("binding 0.0: buffer `steps` of 1048576 bytes: ") && text.contains("VUID-"), "{text}");
+    assert!(
+        text.starts_with("binding 0.0 (step): buffer `steps` of 1048576 bytes: ") && text.contains("VUID-"),
+        "{text}"
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::difference::{difference, difference_within, name_of, uniform};
+use super::difference::{difference, difference_within, misplaced, name_of, uniform};
 use super::{DataLayout, DataMember, ElementType, Layout};
 use crate::error::{Error, rule};
 
@@ -100,7 +100,8 @@ impl Block {
 
     /// Checks that `T` has each number of the block where the shader has it, of the same type, and no others but in
     /// fields whose name begins with `_`. Of a block that is a runtime-sized array, `T` is an element; of one that ends
-    /// with such an array, the part before it. Signed and unsigned integers are different types.
+    /// with such an array, the part before it. Signed and unsigned integers are different types. Names may differ, but a
+    /// field whose name the shader has at another byte is an error: numbers of one type would be swapped.
     ///
     /// [`Error::Binding`] or [`Error::Push`] with the first difference.
     ///
@@ -168,7 +169,10 @@ pub(crate) fn of_buffer(block: &DataLayout, ty: ElementType) -> Option<String> {
         }
         let unit = if let DataLayout::Array { stride, .. } = block { *stride } else { block.bytes() };
         if unit.max(size).checked_rem(unit.min(size)) == Some(0) {
-            return None;
+            return match block {
+                DataLayout::Array { element, stride, .. } if *stride == size => misplaced(element, &rust),
+                block => misplaced(block, &rust),
+            };
         }
     }
     match block {

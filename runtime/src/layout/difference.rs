@@ -1,4 +1,4 @@
-//! The comparison of two layouts: each number at its place, with its type.
+//! The comparison of two layouts: each number at its place, with its type, and names that both have at one place.
 
 use std::ops::{ControlFlow, Range};
 
@@ -11,7 +11,8 @@ use super::{DataLayout, DataMember, ScalarType};
 /// those of any vertex or particle.
 const MAX_ELEMENTS: u64 = 1 << 12;
 
-/// The first number that only one of them has, or that has another type in the other.
+/// The first number that only one of them has, or that has another type in the other; else a name that has another
+/// place in the other.
 pub(super) fn difference(shader: &DataLayout, rust: &DataLayout) -> Option<String> {
     // Arrays of equal strides and lengths agree if their elements do, however many there are.
     if let (
@@ -22,7 +23,44 @@ pub(super) fn difference(shader: &DataLayout, rust: &DataLayout) -> Option<Strin
     {
         return difference(a, b);
     }
-    difference_within(shader, rust, 0..u64::MAX)
+    difference_within(shader, rust, 0..u64::MAX).or_else(|| misplaced(shader, rust))
+}
+
+/// A field that the other structure has at another byte: numbers of one type that were swapped are at the places of
+/// each other. Structures that are elements or members at one place are compared, too. A name of one side only is free,
+/// and those of padding.
+pub(super) fn misplaced(shader: &DataLayout, rust: &DataLayout) -> Option<String> {
+    match (shader, rust) {
+        (DataLayout::Struct { name: of, members: theirs }, DataLayout::Struct { members: ours, .. }) => {
+            let same = |a: &&DataMember, b: &DataMember| a.name == b.name && !a.name.starts_with('_');
+            let moved = ours.iter().find_map(|our| {
+                let their = theirs.iter().find(|their| same(their, our)).filter(|their| their.offset != our.offset)?;
+                let (name, at, of, to) = (&our.name, their.offset, quoted_name(of), our.offset);
+                Some(format!("`{name}` is at byte {at} in the shader{of} and at byte {to} in {}", name_of(rust)))
+            });
+            let within = || {
+                ours.iter().find_map(|our| {
+                    let their = theirs.iter().find(|their| their.offset == our.offset)?;
+                    misplaced(&their.layout, &our.layout)
+                })
+            };
+            moved.or_else(within)
+        }
+        (DataLayout::Array { element: a, stride: s, .. }, DataLayout::Array { element: b, stride: t, .. })
+            if s == t =>
+        {
+            misplaced(a, b)
+        }
+        (DataLayout::Struct { .. }, DataLayout::Array { element, stride, .. }) if *stride == shader.bytes() => {
+            misplaced(shader, element)
+        }
+        _ => None,
+    }
+}
+
+/// The name of a structure of the shader, if it has one.
+fn quoted_name(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!("'s `{name}`") }
 }
 
 /// The same, of the bytes of the shader's block that are in the range, where the Rust type begins.
@@ -138,7 +176,7 @@ mod tests {
         let of = |members| difference(&shader, &structure(members));
         let count = || member("count", 0, u32::layout());
         assert_eq!(of(vec![count(), member("at", 16, <[f32; 3]>::layout())]), None);
-        // Names may differ: only places and types count.
+        // Names may differ, as long as no name is at two places.
         assert_eq!(
             of(vec![count(), member("_hole", 4, <[u32; 3]>::layout()), member("b", 16, <[f32; 3]>::layout())]),
             None
@@ -160,6 +198,10 @@ mod tests {
                 vec![count(), member("at", 16, <[f32; 4]>::layout())],
                 "`Params` has `at[3]` (f32) at byte 28, the shader has no number there \
                  (padding needs a name with `_`)",
+            ),
+            (
+                vec![member("at", 0, u32::layout()), member("count", 16, <[f32; 3]>::layout())],
+                "`at` is at byte 16 in the shader's `Params` and at byte 0 in `Params`",
             ),
         ] {
             assert_eq!(of(members).as_deref(), Some(expected));

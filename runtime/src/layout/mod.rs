@@ -17,6 +17,9 @@ pub use spelter_shaders::front::{DataLayout, DataMember, ScalarType};
 /// A type whose layout in memory is known: numbers, arrays of them, and structs by [`layout!`](crate::layout!). Types
 /// of other crates implement it by hand, or are checked through a type of their own ([`Block`] shows it for `encase`).
 ///
+/// Elements of `array<vec3f>` and columns of `mat3x3f` are 16 bytes apart: they are structs
+/// `Padded { v: [f32; 3], _padding: u32 }` in [`layout!`](crate::layout!), and the matrix is `[Padded; 3]`.
+///
 /// ```
 /// use spelter::{DataLayout, Layout};
 ///

@@ -47,10 +47,10 @@ pub struct BindingInfo {
     /// The size of the fixed part of the block in bytes, without a runtime-sized array at its end. A dispatch needs a
     /// buffer of at least this size.
     pub min_bytes: u32,
-    /// The size of an element of that array in bytes; 0 if there is no such array. A buffer may have no room for an
-    /// element: the array is then empty.
+    /// The size in bytes of an element of the runtime-sized array at the end of the block; 0 if there is no such array.
+    /// A buffer may have no room for an element: the array is then empty.
     pub element_bytes: u32,
-    /// Whether the program only reads it.
+    /// Whether the shader declares it as read only, as uniform buffers always are.
     pub read_only: bool,
     /// The view that the shader requires of an image or texel buffer. `None` for buffers and samplers, and if variables
     /// that share the binding require different views.

@@ -197,7 +197,7 @@ impl<'a> ProgramBuilder<'a> {
         let declared = module.specialization_constants();
         let shader = module.specialize(&entry, &self.specialization(&declared)?)?;
         create(self.share, (entry, self.label), (&shader, &self.arrays), declared).map_err(|error| match error {
-            Error::Binding { group, binding, problem } => match module.declared(group, binding) {
+            Error::Binding { group, binding, problem, .. } => match module.declared(group, binding) {
                 Some(line) => Error::binding(group, binding, format!("{problem} at {line}")),
                 None => Error::binding(group, binding, problem),
             },

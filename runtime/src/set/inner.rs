@@ -102,8 +102,8 @@ impl SetInner {
     /// The same error, with the set before the problem.
     pub(crate) fn named(&self, error: Error) -> Error {
         match error {
-            Error::Binding { group, binding, problem } => {
-                Error::Binding { group, binding, problem: format!("{}: {problem}", self.described()) }
+            Error::Binding { group, binding, name, problem } => {
+                Error::Binding { group, binding, name, problem: format!("{}: {problem}", self.described()) }
             }
             error => error,
         }

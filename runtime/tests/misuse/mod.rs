@@ -177,25 +177,25 @@ fn what_goes_wrong_in_a_slot_is_named_there() {
     let dispatch = || stage.context.dispatch(&stage.copy).groups([4, 1, 1]);
     stage.bind((0, 1), Bind::storage(&stage.mapped)).unwrap();
     let error = dispatch().unwrap_err().to_string();
-    assert_eq!(error, format!("binding 0.1: buffer `mapped` of 64 bytes is mapped {MAPPED}"));
+    assert_eq!(error, format!("binding 0.1 (source): buffer `mapped` of 64 bytes is mapped {MAPPED}"));
     let late = stage.context.buffer(64).label("late").zeroed().unwrap();
     stage.bind((0, 1), Bind::storage(&late)).unwrap();
     dispatch().unwrap();
     late.destroy();
     let error = dispatch().unwrap_err().to_string();
-    assert_eq!(error, format!("binding 0.1: buffer `late` of 64 bytes is destroyed {GONE}"));
+    assert_eq!(error, format!("binding 0.1 (source): buffer `late` of 64 bytes is destroyed {GONE}"));
     stage.context.unbind((0, 1)).unwrap();
     assert_eq!(
         dispatch().unwrap_err().to_string(),
-        "binding 0.1: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+        "binding 0.1 (source): no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     );
     // Of several empty slots all are named.
     stage.context.unbind((0, 0)).unwrap();
     assert_eq!(
         dispatch().unwrap_err().to_string(),
         "several errors:
-  binding 0.0: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)
-  binding 0.1: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+  binding 0.0 (step): no buffer is bound to it (VUID-vkCmdDispatch-None-08114)
+  binding 0.1 (source): no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     );
     stage.bind((0, 0), Bind::uniform(&stage.step)).unwrap();
     stage.bind((0, 1), Bind::storage(&stage.source)).unwrap();
@@ -209,7 +209,7 @@ fn a_map_of_another_thread_is_seen() {
     let other = Arc::clone(&stage);
     let map = std::thread::spawn(move || other.context.map(&other.source, MapFlags::READ).unwrap()).join().unwrap();
     let error = stage.context.dispatch(&stage.copy).groups([4, 1, 1]).unwrap_err().to_string();
-    assert!(error.starts_with(&format!("binding 0.1: {SOURCE} is mapped")), "{error}");
+    assert!(error.starts_with(&format!("binding 0.1 (source): {SOURCE} is mapped")), "{error}");
     map.unmap().unwrap();
     stage.works("the mapping");
 }
@@ -224,8 +224,8 @@ fn a_dispatch_names_all_that_is_wrong() {
   push constants: dispatch `both`: \"main\" declares none, 4 bytes were given (VUID-vkCmdPushConstants-offset-01795)
   binding 7.0: dispatch `both`: {SOURCE}: \"main\" does not use it; it uses 0.0, 0.1, 0.2 \
          (rule: a dispatch binds only what its program declares)
-  binding 0.1: dispatch `both`: buffer `mapped` of 64 bytes is mapped {MAPPED}
-  binding 0.2: dispatch `both`: buffer `to` of 64 bytes is bound as a uniform buffer, \"main\" takes a storage buffer \
+  binding 0.1 (source): dispatch `both`: buffer `mapped` of 64 bytes is mapped {MAPPED}
+  binding 0.2 (to): dispatch `both`: buffer `to` of 64 bytes is bound as a uniform buffer, \"main\" takes a storage buffer \
          (rule: a bound resource has the kind that the program declares)"
     );
     let broken = |dispatch: Dispatch<'_>| {
@@ -256,7 +256,7 @@ fn an_indirect_dispatch_names_all_that_is_wrong() {
   vkCmdDispatchIndirect: dispatch `counted`: offset 58 is not a multiple of 4 \
          (VUID-vkCmdDispatchIndirect-offset-02710)
   dispatch `counted`: buffer `gone` of 64 bytes is destroyed {GONE}
-  binding 0.1: dispatch `counted`: buffer `mapped` of 64 bytes is mapped {MAPPED}"
+  binding 0.1 (source): dispatch `counted`: buffer `mapped` of 64 bytes is mapped {MAPPED}"
     );
     let broken = |dispatch: Dispatch<'_>| {
         let dispatch = dispatch.label("counted").bind(0, 0, &stage.step).bind(0, 1, &stage.mapped);

@@ -10,7 +10,7 @@ use crate::slot::{Slot, named};
 /// The message for an error of the dispatch that these options ask for.
 pub(super) fn failure(error: Error, program: &Program, args: &RunArgs) -> Failure {
     match &error {
-        Error::Binding { group, binding, problem } => match bind::option_of(program, *group, *binding) {
+        Error::Binding { group, binding, problem, .. } => match bind::option_of(program, *group, *binding) {
             Some(option) => {
                 let is_it = |slot: Slot| (slot.group, slot.binding) == (*group, *binding);
                 let name = bind::given(args).find_map(|(_, slot, name)| name.filter(|_| is_it(slot)));

@@ -94,7 +94,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "a null descriptor has the kind that the program declares",
         |s| s.with(1, Bind::null(BindingKind::UniformBuffer)),
-        "binding 0.1: a null descriptor is bound as a uniform buffer, \"main\" takes a storage buffer",
+        "binding 0.1 (source): a null descriptor is bound as a uniform buffer, \"main\" takes a storage buffer",
         ")",
     ),
     ("an empty slot is a slot", |s| s.context.unbind((99, 0)), "binding 99.0: groups are numbered 0 to ", SLOT),

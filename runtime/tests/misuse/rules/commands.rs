@@ -10,7 +10,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "a recorded dispatch has all its bindings",
         |s| s.context.record(|c| c.dispatch(&s.copy).bind(0, 0, &s.step).bind(0, 2, &s.to).groups([1, 1, 1])).map(drop),
-        "binding 0.1: no buffer is bound to it",
+        "binding 0.1 (source): no buffer is bound to it",
         "(VUID-vkCmdDispatch-None-08114)",
     ),
     (
@@ -44,7 +44,7 @@ pub(super) const CASES: &[Case] = &[
                 })
                 .map(drop)
         },
-        "binding 0.0: buffer `step` of 64 bytes is bound as a storage buffer, \"main\" takes a uniform buffer",
+        "binding 0.0 (step): buffer `step` of 64 bytes is bound as a storage buffer, \"main\" takes a uniform buffer",
         KIND,
     ),
     (
@@ -62,19 +62,19 @@ pub(super) const CASES: &[Case] = &[
     (
         "a recorded dispatch uses nothing that is destroyed",
         |s| s.context.record(|c| c.dispatch(&s.push).bind(0, 2, &s.gone).push(&1u32).groups([1, 1, 1])).map(drop),
-        "binding 0.2: buffer `gone` of 64 bytes is destroyed",
+        "binding 0.2 (to): buffer `gone` of 64 bytes is destroyed",
         GONE,
     ),
     (
         "a recorded dispatch uses nothing of another device",
         |s| s.context.record(|c| c.dispatch(&s.push).bind(0, 2, &s.foreign).push(&1u32).groups([1, 1, 1])).map(drop),
-        "binding 0.2: buffer `foreign` of 64 bytes is of another context's device",
+        "binding 0.2 (to): buffer `foreign` of 64 bytes is of another context's device",
         DEVICE,
     ),
     (
         "a recorded dispatch uses nothing that is mapped",
         |s| s.context.record(|c| c.dispatch(&s.push).bind(0, 2, &s.mapped).push(&1u32).groups([1, 1, 1])).map(drop),
-        "binding 0.2: buffer `mapped` of 64 bytes is mapped",
+        "binding 0.2 (to): buffer `mapped` of 64 bytes is mapped",
         MAPPED,
     ),
     (
@@ -99,7 +99,7 @@ pub(super) const CASES: &[Case] = &[
             let set = s.context.descriptor_set(&s.copy, 0).label("frame").bind(0, &s.step).updatable().build()?;
             s.context.record(|c| c.dispatch(&s.copy).set(0, &set).groups([1, 1, 1])).map(drop)
         },
-        "binding 0.1: descriptor set `frame`: no buffer is bound to it",
+        "binding 0.1 (source): descriptor set `frame`: no buffer is bound to it",
         "(VUID-vkCmdDispatch-None-08114)",
     ),
     (

@@ -8,7 +8,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "a dispatch uses nothing that is mapped",
         |s| s.context.dispatch(&s.copy).bind(0, 1, &s.mapped).groups([1, 1, 1]),
-        "binding 0.1: buffer `mapped` of 64 bytes is mapped",
+        "binding 0.1 (source): buffer `mapped` of 64 bytes is mapped",
         MAPPED,
     ),
     (

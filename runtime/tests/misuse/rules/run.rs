@@ -50,25 +50,25 @@ pub(super) const CASES: &[Case] = &[
     (
         "a buffer has the kind of its slot",
         |s| s.with(1, Bind::uniform(&s.source)),
-        "binding 0.1: buffer `source` of 64 bytes is bound as a uniform buffer, \"main\" takes a storage buffer",
+        "binding 0.1 (source): buffer `source` of 64 bytes is bound as a uniform buffer, \"main\" takes a storage buffer",
         KIND,
     ),
     (
         "an image is no buffer",
         |s| s.with(1, Bind::sampled(&s.sheet)),
-        "binding 0.1: image `sheet` of 4x4x1 R32_UINT is bound as a sampler view, \"main\" takes a storage buffer",
+        "binding 0.1 (source): image `sheet` of 4x4x1 R32_UINT is bound as a sampler view, \"main\" takes a storage buffer",
         KIND,
     ),
     (
         "a sampler is no buffer",
         |s| s.with(1, Bind::sampler(&s.context.sampler(&SamplerInfo::default())?)),
-        "binding 0.1: a sampler is bound as a sampler, \"main\" takes a storage buffer",
+        "binding 0.1 (source): a sampler is bound as a sampler, \"main\" takes a storage buffer",
         KIND,
     ),
     (
         "texels are no image",
         |s| s.context.dispatch(&s.look).with((1, 0), Bind::texels(&s.source, vk::Format::R32_UINT)).groups([1, 1, 1]),
-        "binding 1.0: buffer `source` of 64 bytes is bound as a sampler view, \"main\" takes a sampled image",
+        "binding 1.0 (sheet): buffer `source` of 64 bytes is bound as a sampler view, \"main\" takes a sampled image",
         KIND,
     ),
     (
@@ -80,19 +80,19 @@ pub(super) const CASES: &[Case] = &[
     (
         "an element is one of the program's",
         |s| s.context.dispatch(&s.copy).bind_element(0, 1, 5, &s.source, 0..64).groups([1, 1, 1]),
-        "binding 0.1: buffer `source` of 64 bytes: it has 1 elements, there is no element 5",
+        "binding 0.1 (source): buffer `source` of 64 bytes: it has 1 elements, there is no element 5",
         "(rule: a dispatch binds only what its program declares)",
     ),
     (
         "a dispatch uses nothing that is destroyed",
         |s| s.context.dispatch(&s.copy).bind(0, 1, &s.gone).groups([1, 1, 1]),
-        "binding 0.1: buffer `gone` of 64 bytes is destroyed",
+        "binding 0.1 (source): buffer `gone` of 64 bytes is destroyed",
         GONE,
     ),
     (
         "a dispatch's range lies in its buffer",
         |s| s.context.dispatch(&s.copy).bind_range(0, 1, &s.source, 0..65).groups([1, 1, 1]),
-        "binding 0.1: bytes 0..65 of buffer `source` of 64 bytes",
+        "binding 0.1 (source): bytes 0..65 of buffer `source` of 64 bytes",
         "(VUID-VkDescriptorBufferInfo-range-00342)",
     ),
     (
@@ -110,37 +110,37 @@ pub(super) const CASES: &[Case] = &[
     (
         "a buffer is as large as its block",
         |s| s.context.dispatch(&s.copy).bind_range(0, 0, &s.step, 16..28).groups([1, 1, 1]),
-        "binding 0.0: 12 bytes of buffer `step` of 64 bytes, the block needs at least 16",
+        "binding 0.0 (step): 12 bytes of buffer `step` of 64 bytes, the block needs at least 16",
         "(rule: a buffer has room for the fixed part of the block that it is bound for)",
     ),
     (
         "a buffer is no image",
         |s| s.context.dispatch(&s.look).bind(1, 0, &s.source).groups([1, 1, 1]),
-        "binding 1.0: buffer `source` of 64 bytes is bound as a buffer, \"main\" takes a sampled image",
+        "binding 1.0 (sheet): buffer `source` of 64 bytes is bound as a buffer, \"main\" takes a sampled image",
         KIND,
     ),
     (
         "a view has the dimensions of the program",
         |s| s.look(0, Bind::sampled(s.sheet.level(0).as_type(vk::ImageViewType::TYPE_2D_ARRAY))),
-        "binding 1.0: image `sheet` of 4x4x1 R32_UINT: the view is TYPE_2D_ARRAY, the shader takes TYPE_2D",
+        "binding 1.0 (sheet): image `sheet` of 4x4x1 R32_UINT: the view is TYPE_2D_ARRAY, the shader takes TYPE_2D",
         "(VUID-vkCmdDispatch-viewType-07752)",
     ),
     (
         "a view has the numbers of the program",
         |s| s.look(0, Bind::sampled(s.sheet.level(0).as_format(vk::Format::R32_SFLOAT))),
-        "binding 1.0: image `sheet` of 4x4x1 R32_UINT: texels of format R32_SFLOAT are floats, the shader takes unsigned integers",
+        "binding 1.0 (sheet): image `sheet` of 4x4x1 R32_UINT: texels of format R32_SFLOAT are floats, the shader takes unsigned integers",
         "(VUID-vkCmdDispatch-format-07753)",
     ),
     (
         "signed integers are other numbers",
         |s| s.look(0, Bind::sampled(s.sheet.level(0).as_format(vk::Format::R32_SINT))),
-        "binding 1.0: image `sheet` of 4x4x1 R32_UINT: texels of format R32_SINT are signed integers",
+        "binding 1.0 (sheet): image `sheet` of 4x4x1 R32_UINT: texels of format R32_SINT are signed integers",
         "(VUID-vkCmdDispatch-format-07753)",
     ),
     (
         "a storage image has the format of the program",
         |s| s.look(1, Bind::storage_image(s.drawn.level(0).as_format(vk::Format::R16G16_UINT))),
-        "binding 1.1: image `drawn` of 4x4x1 R32_UINT: the format is R16G16_UINT, the shader states R32_UINT",
+        "binding 1.1 (drawn): image `drawn` of 4x4x1 R32_UINT: the format is R16G16_UINT, the shader states R32_UINT",
         "(Undefined-Value-StorageImage-FormatMismatch-ImageView)",
     ),
     (

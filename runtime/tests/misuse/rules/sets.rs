@@ -223,7 +223,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "a dispatch's set has the bindings of the program",
         |s| s.with_set(s.context.descriptor_set_of(&WORDS).label("words").updatable()),
-        "binding 0.1: descriptor set `words` has no such binding; it has 0, 2, 7",
+        "binding 0.1 (source): descriptor set `words` has no such binding; it has 0, 2, 7",
         FITS,
     ),
     (
@@ -232,7 +232,7 @@ pub(super) const CASES: &[Case] = &[
             let layout = [WORDS[0], WORDS[1], SetBinding::new(1, BindingKind::StorageTexelBuffer)];
             s.with_set(s.context.descriptor_set_of(&layout).label("words").updatable())
         },
-        "binding 0.1: descriptor set `words` has a storage texel buffer there, \"main\" takes a storage buffer",
+        "binding 0.1 (source): descriptor set `words` has a storage texel buffer there, \"main\" takes a storage buffer",
         FITS,
     ),
     (
@@ -245,13 +245,13 @@ pub(super) const CASES: &[Case] = &[
             let set = s.context.descriptor_set_of(&WORDS).label("words").updatable().build()?;
             s.context.dispatch(&program).set(0, &set).groups([1, 1, 1])
         },
-        "binding 0.7: descriptor set `words` has 3 elements there, \"main\" takes 4",
+        "binding 0.7 (parts): descriptor set `words` has 3 elements there, \"main\" takes 4",
         FITS,
     ),
     (
         "a dispatch's set has what the program reads",
         |s| s.with_set(s.context.descriptor_set(&s.copy, 0).label("frame").bind(0, &s.step).updatable()),
-        "binding 0.1: descriptor set `frame`: no buffer is bound to it",
+        "binding 0.1 (source): descriptor set `frame`: no buffer is bound to it",
         "(VUID-vkCmdDispatch-None-08114)",
     ),
     (
@@ -261,7 +261,7 @@ pub(super) const CASES: &[Case] = &[
             let set = s.context.descriptor_set_of(&layout).label("words").bind_range(0, &s.step, 0..8);
             s.with_set(set.bind(1, &s.source).bind(2, &s.to))
         },
-        "binding 0.0: descriptor set `words`: 8 bytes of buffer `step` of 64 bytes, the block needs at least 16",
+        "binding 0.0 (step): descriptor set `words`: 8 bytes of buffer `step` of 64 bytes, the block needs at least 16",
         "(rule: a buffer has room for the fixed part of the block that it is bound for)",
     ),
     (
@@ -273,13 +273,13 @@ pub(super) const CASES: &[Case] = &[
             late.destroy();
             s.context.dispatch(&s.copy).set(0, &set).groups([4, 1, 1])
         },
-        "binding 0.1: descriptor set `frame`: buffer `late` of 64 bytes is destroyed",
+        "binding 0.1 (source): descriptor set `frame`: buffer `late` of 64 bytes is destroyed",
         GONE,
     ),
     (
         "a set's resource is mapped",
         |s| s.with_set(s.set().bind(1, &s.mapped)),
-        "binding 0.1: descriptor set `frame`: buffer `mapped` of 64 bytes is mapped",
+        "binding 0.1 (source): descriptor set `frame`: buffer `mapped` of 64 bytes is mapped",
         MAPPED,
     ),
     (
@@ -287,13 +287,13 @@ pub(super) const CASES: &[Case] = &[
         |s| {
             s.context.dispatch(&s.copy).set(0, &s.set().bind(1, &s.mapped).build()?).bind(0, 2, &s.to).groups([4, 1, 1])
         },
-        "binding 0.1: descriptor set `frame`: buffer `mapped` of 64 bytes is mapped",
+        "binding 0.1 (source): descriptor set `frame`: buffer `mapped` of 64 bytes is mapped",
         MAPPED,
     ),
     (
         "a binding beside a set has the kind of the program",
         |s| s.context.dispatch(&s.copy).set(0, &s.set().build()?).with((0, 1), Bind::uniform(&s.to)).groups([4, 1, 1]),
-        "binding 0.1: buffer `to` of 64 bytes is bound as a uniform buffer, \"main\" takes a storage buffer",
+        "binding 0.1 (source): buffer `to` of 64 bytes is bound as a uniform buffer, \"main\" takes a storage buffer",
         KIND,
     ),
     (

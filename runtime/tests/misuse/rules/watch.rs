@@ -93,7 +93,7 @@ pub(super) const CASES: &[Case] = &[
             s.context.resize(&table, 32)?;
             bound.groups([4, 1, 1])
         },
-        "binding 0.1: bytes 16..64 of buffer `table` of 32 bytes",
+        "binding 0.1 (source): bytes 16..64 of buffer `table` of 32 bytes",
         "(VUID-VkDescriptorBufferInfo-range-00342)",
     ),
     (
@@ -104,7 +104,7 @@ pub(super) const CASES: &[Case] = &[
             s.context.resize(&table, 32)?;
             s.context.dispatch(&s.copy).set(0, &set).groups([4, 1, 1])
         },
-        "binding 0.1: descriptor set `frame`: bytes 16..64 of buffer `table` of 32 bytes",
+        "binding 0.1 (source): descriptor set `frame`: bytes 16..64 of buffer `table` of 32 bytes",
         "(VUID-VkDescriptorBufferInfo-range-00342)",
     ),
     (
