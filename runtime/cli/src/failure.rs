@@ -55,6 +55,15 @@ impl Failure {
         Self { cause: Cause::Shader, ..Self::file(path, error) }
     }
 
+    /// An order that lost the device, by the message that a file of results keeps.
+    pub(crate) fn device_lost(message: String) -> Self {
+        Self { message, cause: Cause::DeviceLost }
+    }
+
+    pub(crate) fn is_device_lost(&self) -> bool {
+        self.cause == Cause::DeviceLost
+    }
+
     /// The failure, with the option or the file that it is about.
     pub(crate) fn of(self, what: impl fmt::Display) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }

@@ -65,6 +65,48 @@ fn a_kernel_that_ends_in_some_orders_only_ends_with_what_the_others_found() {
     assert_eq!(object["findings"][0]["severity"], "error", "the first order is confirmed: {object}");
 }
 
+/// Ends in the usual order; in others the second workgroup may wait for the first. It has no race.
+const WAITS_WITHOUT_A_RACE: &str = "
+@group(0) @binding(0) var<storage, read_write> flag: atomic<u32>;
+@compute @workgroup_size(1) fn main(@builtin(workgroup_id) group: vec3<u32>) {
+    if group.x == 0u { atomicStore(&flag, 1u); }
+    while atomicLoad(&flag) == 0u {}
+}";
+
+/// An order that loses the device is a job that failed: the sweep ends, and is not run again.
+#[test]
+fn an_order_that_does_not_end_is_a_failed_job() {
+    let folder = Folder::with("check-waits-jobs", "waits.wgsl", WAITS_WITHOUT_A_RACE);
+    let line = "run waits.wgsl --bind 0.0=zeros:4 --groups 2 --many-seeds 5 --check --time-limit 1 --results r.jsonl";
+    let ended = folder.spelter(line);
+    assert_eq!(ended.status, 6, "{}", ended.stderr);
+    assert!(ended.stderr.contains("ran longer than the time limit"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("no data race was observed\n"), "{}", ended.stderr);
+    let kept = folder.read("r.jsonl");
+    let lines: Vec<Json> =
+        kept.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    assert_eq!(lines.len(), 1 + 5, "a header and all orders: {lines:?}");
+    let failed = lines.iter().filter(|line| line["failed"] == true).count();
+    assert!((1..5).contains(&failed), "{lines:?}");
+    for line in &lines[1..] {
+        assert_eq!(line["result"]["reason"].is_string(), line["failed"] == true, "{line}");
+    }
+    assert_eq!(folder.spelter("merge r.jsonl").status, 3);
+
+    // The continued sweep has nothing to run, and says the same.
+    let object = json(&folder, line, 6);
+    assert_eq!(folder.read("r.jsonl"), kept);
+    assert_eq!(object["failed_orders"].as_array().unwrap().len(), failed, "{object}");
+    assert!(object["error"].as_str().unwrap().contains("; with --schedule random:"), "{object}");
+
+    // The first order counts as the others do.
+    folder.write("waits.wgsl", WAITS_WITHOUT_A_RACE.replace("group.x == 0u", "group.x == 2u").as_bytes());
+    let ended = folder.spelter(&line.replace("--many-seeds 5", "--many-seeds 2").replace("r.jsonl", "none.jsonl"));
+    assert_eq!(ended.status, 6, "{}", ended.stderr);
+    assert!(ended.stderr.contains("; 1 other order failed, too"), "{}", ended.stderr);
+    assert_eq!(folder.read("none.jsonl").iter().filter(|byte| **byte == b'\n').count(), 1 + 2);
+}
+
 const EVERY_WORD: &str = "
 @group(0) @binding(0) var<storage, read_write> data: array<u32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) g: vec3<u32>) {

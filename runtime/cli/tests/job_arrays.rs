@@ -214,6 +214,13 @@ fn orders_of_a_run_are_divided() {
     let again = folder.spelter(&format!("{again} --shard 2/2 --results 2.jsonl"));
     assert_eq!(again.status, 9, "{}", again.stderr);
     assert!(again.stderr.contains("note: 2.jsonl has errors of orders that ran earlier: "), "{}", again.stderr);
+    // A continued run reports what the earlier orders found, too: as often as all in one process.
+    let whole = folder.spelter(&format!("{line} --json"));
+    let again = folder.spelter(&format!("{line} --results whole.jsonl --json"));
+    let [whole, again] = [whole, again].map(|ended| serde_json::from_str::<serde_json::Value>(&ended.stdout).unwrap());
+    assert_eq!(again["findings"][0]["count"], whole["findings"][0]["count"], "{again}");
+    assert_eq!(again["depends_on_order"], whole["depends_on_order"]);
+    assert!(whole["depends_on_order"].is_string(), "{whole}");
     let other =
         folder.error("run last.wgsl --bind 0.0=zeros:4 --groups 5 --check --many-seeds 6 --results whole.jsonl");
     assert!(other.starts_with("whole.jsonl: it has results of another job array: its options is "), "{other}");

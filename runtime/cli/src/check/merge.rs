@@ -7,9 +7,9 @@ use spelter::check::{CheckStats, Rule, Severity};
 
 /// What the processes found, each finding once.
 #[derive(Debug, Default)]
-pub(super) struct Merged {
+pub(crate) struct Merged {
     /// In the order in which they were found.
-    pub(super) findings: Vec<Json>,
+    pub(crate) findings: Vec<Json>,
     /// Processes that created a device.
     pub(super) processes: usize,
     /// Those of them that did not write their counts: they were killed, or ended by `_exit`.
@@ -135,7 +135,7 @@ impl Merged {
     }
 
     /// Number of findings of this severity.
-    pub(super) fn count(&self, severity: Severity) -> usize {
+    pub(crate) fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding["severity"] == severity.name()).count()
     }
 
@@ -156,7 +156,7 @@ impl Merged {
     }
 
     /// What [`Merged::result`] has written.
-    pub(super) fn from_result(result: &Json) -> Self {
+    pub(crate) fn from_result(result: &Json) -> Self {
         let count = |name: &str| result[name].as_u64().unwrap_or(0) as usize;
         Self {
             findings: result["findings"].as_array().cloned().unwrap_or_default(),
@@ -171,7 +171,7 @@ impl Merged {
     }
 
     /// Adds another run: its new findings, and the counts of those that are known.
-    pub(super) fn append(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: Self) {
         let fingerprint = |finding: &Json| finding["fingerprint"].as_str().unwrap_or_default().to_owned();
         let at = |(at, finding)| (fingerprint(finding), at);
         let mut by_print: HashMap<_, _> = self.findings.iter().enumerate().map(at).collect();

@@ -17,11 +17,12 @@ use serde_json::Value as Json;
 use spelter::check::report::{self, Filter};
 use spelter::check::{CheckStats, Finding, Severity};
 
-use crate::args::{CheckArgs, RunArgs};
+use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::shader::Shader;
 pub(crate) use files::{check_targets, write_files};
+pub(crate) use merge::Merged;
 pub(crate) use places::in_file;
 
 /// The findings of a run, without those that are suppressed.
@@ -61,29 +62,24 @@ impl Report {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 
-    /// The exit status: that of the options if there is an error, one of its own if not all was checked, or 0.
-    pub(crate) fn status(&self, args: &CheckArgs) -> u8 {
-        match self.count(Severity::Error) {
-            0 => args.status_without_error(self.stats.is_partial()),
-            _ => args.error_status(),
-        }
-    }
-
     /// The objects of the findings.
     pub(crate) fn json(&self) -> Vec<Json> {
         self.findings.iter().map(report::json).collect()
     }
 
-    /// Writes the findings to standard error, with quoted source, and a summary.
-    pub(crate) fn print(&self) {
+    /// Writes the findings to standard error, with quoted source.
+    pub(crate) fn print_findings(&self) {
         for finding in &self.findings {
             let text = report::text(finding, &[], output::is_stderr_colored());
             // A closed standard error is ignored, as for all messages.
             let _ = io::stderr().lock().write_all(text.as_bytes());
         }
+    }
+
+    /// Writes what was not checked, and a summary of findings with these counts.
+    pub(crate) fn print_summary(&self, count: impl Fn(Severity) -> usize, is_partial: bool) {
         note_gaps(&self.stats);
-        let is_partial = self.stats.is_partial();
-        let summary = report::summary(|severity| self.count(severity), self.suppressed, self.not_shown, is_partial);
+        let summary = report::summary(count, self.suppressed, self.not_shown, is_partial);
         output::note(format_args!("checked: {summary}"));
     }
 }

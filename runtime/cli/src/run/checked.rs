@@ -1,17 +1,18 @@
 //! `spelter run --check`: the findings of a run, and runs in other orders (`--many-seeds`).
 
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value as Json, json};
-use spelter::check::report::stats_json;
+use spelter::check::report::{fingerprint, stats_json};
 use spelter::check::{CheckStats, Finding, Severity};
 use spelter::{Context, Schedule};
 use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
 
 use super::bind::BoundResources;
 use crate::args::{CheckArgs, RunArgs};
-use crate::check::Report;
+use crate::check::{Merged, Report};
 use crate::device;
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -19,57 +20,117 @@ use crate::shader::Shader;
 
 /// What checked mode found.
 pub(super) struct Checked {
-    pub(super) report: Report,
-    /// That results depend on the order, in a sentence.
-    pub(super) order: Option<String>,
-    /// What the file of results has of orders that an earlier process ran.
-    pub(super) recorded: Recorded,
+    /// What this process found.
+    report: Report,
+    /// That, and what the file of results has of orders that an earlier process ran.
+    all: Merged,
+    orders: Orders,
 }
 
-/// Orders that an earlier process ran.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Recorded {
-    errors: usize,
-    /// Those of which a part was not checked.
-    partial: usize,
+/// What `--many-seeds` adds to the first run.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    /// That results depend on the order, in a sentence.
+    differs: Option<String>,
+    /// The orders that lost the device, and why, those of an earlier process included.
+    failed: BTreeMap<u64, String>,
+    /// The results of the orders that an earlier process ran.
+    earlier: Vec<Json>,
+}
+
+impl Orders {
+    /// The failure of the first order that failed.
+    fn failure(&self) -> Option<Failure> {
+        let reason = self.failed.values().next()?;
+        Some(Failure::device_lost(match self.failed.len() {
+            1 => reason.clone(),
+            2 => format!("{reason}; 1 other order failed, too"),
+            count => format!("{reason}; {} other orders failed, too", count - 1),
+        }))
+    }
+
+    /// The number of orders that ran earlier of which a part was not checked.
+    fn earlier_partial(&self) -> usize {
+        self.earlier.iter().filter(|result| result["partial"] == true).count()
+    }
+
+    /// The number of errors of orders that ran earlier.
+    fn earlier_errors(&self) -> usize {
+        let findings = self.earlier.iter().flat_map(|result| result["findings"].as_array().into_iter().flatten());
+        findings.filter(|finding| finding["severity"] == Severity::Error.name()).count()
+    }
+
+    /// Whether something was not checked that this process did not count.
+    fn is_partial(&self) -> bool {
+        self.earlier_partial() > 0 || !self.failed.is_empty()
+    }
 }
 
 impl Checked {
+    fn new(report: Report, orders: Orders) -> Self {
+        let mut all = Merged::from_result(&json!({ "findings": report.json() }));
+        orders.earlier.iter().for_each(|result| all.append(Merged::from_result(result)));
+        Self { report, all, orders }
+    }
+
     /// The exit status: 0, or that of the options if there is an error in this process or in the file of results.
     pub(super) fn status(&self, args: &CheckArgs) -> u8 {
-        match self.recorded {
-            Recorded { errors: 1.., .. } => args.error_status(),
-            Recorded { partial: 1.., .. } if self.report.count(Severity::Error) == 0 => args.status_without_error(true),
-            _ => self.report.status(args),
+        match self.all.count(Severity::Error) {
+            0 => args.status_without_error(self.report.stats.is_partial() || self.orders.is_partial()),
+            _ => args.error_status(),
         }
     }
 
-    /// A note about the orders in the file of results.
-    pub(super) fn recorded_note(&self, args: &CheckArgs) -> Option<String> {
-        let path = args.results.as_ref()?.display();
-        match self.recorded {
-            Recorded { errors: 0, partial: 0 } => None,
-            Recorded { errors: 0, partial } => {
-                Some(format!("{path} has orders that ran earlier of which a part was not checked: {partial}"))
+    /// The objects of all findings.
+    pub(super) fn findings(&self) -> &[Json] {
+        &self.all.findings
+    }
+
+    /// Notes about the orders.
+    pub(super) fn notes(&self, args: &CheckArgs) -> Vec<String> {
+        let mut notes: Vec<String> = self.orders.differs.iter().cloned().collect();
+        let Some(path) = args.results.as_ref().map(|path| path.display()) else { return notes };
+        match (self.orders.earlier_errors(), self.orders.earlier_partial()) {
+            (0, 0) => {}
+            (0, partial) => {
+                notes.push(format!("{path} has orders that ran earlier of which a part was not checked: {partial}"));
             }
-            Recorded { errors, .. } => Some(format!("{path} has errors of orders that ran earlier: {errors}")),
+            (errors, _) => notes.push(format!("{path} has errors of orders that ran earlier: {errors}")),
         }
+        notes
     }
 
     /// Members of the JSON object of a run.
     pub(super) fn json(&self) -> Map<String, Json> {
-        let findings = self.report.json();
+        let failed = self.orders.failed.iter().map(|(order, reason)| json!({ "order": order, "reason": reason }));
         [
-            ("findings".to_owned(), findings.into()),
+            ("findings".to_owned(), self.findings().into()),
             ("suppressed".to_owned(), self.report.suppressed.into()),
             ("not_shown".to_owned(), self.report.not_shown.into()),
-            ("depends_on_order".to_owned(), json!(self.order)),
+            ("depends_on_order".to_owned(), json!(self.orders.differs)),
+            ("failed_orders".to_owned(), failed.collect()),
             ("checked".to_owned(), stats_json(&self.report.stats)),
-            ("recorded_errors".to_owned(), self.recorded.errors.into()),
-            ("recorded_partial".to_owned(), self.recorded.partial.into()),
+            ("recorded_errors".to_owned(), self.orders.earlier_errors().into()),
+            ("recorded_partial".to_owned(), self.orders.earlier_partial().into()),
         ]
         .into_iter()
         .collect()
+    }
+
+    /// Writes the findings to standard error, and a summary. Of findings of earlier processes alone there is a line,
+    /// since a file of results has no source. `is_whole` if all that was to run has ended.
+    pub(super) fn print(&self, is_whole: bool) {
+        self.report.print_findings();
+        let own: HashSet<String> = self.report.findings.iter().map(fingerprint).collect();
+        for finding in self.findings() {
+            let text = |name: &str| finding[name].as_str().unwrap_or_default();
+            if !own.contains(text("fingerprint")) {
+                let (severity, id, title) = (text("severity"), text("id"), text("title"));
+                output::note(format_args!("of an order that ran earlier: {severity}[{id}]: {title}"));
+            }
+        }
+        let is_partial = !is_whole || self.report.stats.is_partial() || self.orders.is_partial();
+        self.report.print_summary(|severity| self.all.count(severity), is_partial);
     }
 }
 
@@ -81,7 +142,7 @@ pub(super) fn without_orders(shader: &Shader, args: &RunArgs, output: &mut Outpu
     let note = format!("shard {shard} has none of the {orders} orders of --many-seeds: nothing ran");
     if args.json {
         let report = Report::new(Vec::new(), CheckStats::default(), (shader, args))?;
-        let checked = Checked { report, order: None, recorded: Recorded::default() };
+        let checked = Checked::new(report, Orders::default());
         let mut object = json!({ "file": args.file.display().to_string(), "notes": [note] });
         if let Some(object) = object.as_object_mut() {
             object.extend(checked.json());
@@ -92,23 +153,25 @@ pub(super) fn without_orders(shader: &Shader, args: &RunArgs, output: &mut Outpu
     Ok(0)
 }
 
-/// What was found before a failure, added to what other orders have found; `None` if checked mode is off.
-pub(super) fn before_a_failure(
+/// The first run has failed: the failure of the command. An order that loses the device is one of several that are
+/// checked, so the others run all the same. In checked mode, `found` is what was found before.
+pub(super) fn after_a_failure(
     context: &Context,
-    (shader, args): (&Shader, &RunArgs),
-    mut all: Vec<Finding>,
-) -> Result<Option<Checked>, Failure> {
+    shader: &Shader,
+    args: &RunArgs,
+    failure: Failure,
+    found: &mut Option<Checked>,
+) -> Failure {
     if args.check.check.is_none() {
-        return Ok(None);
+        return failure;
     }
-    for finding in context.device().take_findings() {
-        add(&mut all, finding);
+    let mut all = Vec::new();
+    context.device().take_findings().into_iter().for_each(|finding| add(&mut all, finding));
+    let first = failure.to_string();
+    match with_other_orders((shader, args), (all, context.check_stats()), Err(failure), found) {
+        Ok(_) => Failure::new(first),
+        Err(failure) => failure,
     }
-    Ok(Some(Checked {
-        report: Report::new(all, context.check_stats(), (shader, args))?,
-        order: None,
-        recorded: Recorded::default(),
-    }))
 }
 
 /// The findings of the run that has ended, and of the runs with other seeds; `None` if checked mode is off. If it
@@ -123,37 +186,36 @@ pub(super) fn report(
     if args.check.check.is_none() {
         return Ok(None);
     }
-    let mut all = context.findings().map_err(|error| shader.failed(error))?;
-    let (mut recorded, mut stats) = (Recorded::default(), context.check_stats());
-    let order = match args.check.many_seeds {
-        None => None,
-        Some(seeds) => match in_other_orders(shader, &results(context, bound)?, args, seeds, (&mut all, &mut stats)) {
-            Ok((differs, earlier)) => {
-                recorded = earlier;
-                differs
-            }
-            Err(failure) => {
-                *found = before_a_failure(context, (shader, args), all)?;
-                return Err(failure);
-            }
-        },
-    };
-    Ok(Some(Checked { report: Report::new(all, stats, (shader, args))?, order, recorded }))
+    let all = context.findings().map_err(|error| shader.failed(error))?;
+    let contents = if args.check.many_seeds.is_some() { results(context, bound)? } else { Vec::new() };
+    with_other_orders((shader, args), (all, context.check_stats()), Ok(contents), found).map(Some)
 }
 
-/// What the file of results has of orders that an earlier process ran. Order 0 runs again in each process.
-fn recorded(file: Option<&Results>) -> Result<Recorded, Failure> {
-    let of_order = |result: &Json| {
-        let findings = result["findings"].as_array()?.iter();
-        let errors = findings.filter(|finding| finding["severity"] == Severity::Error.name()).count();
-        Some(Recorded { errors, partial: usize::from(result["partial"] == true) })
+/// Adds the runs with other seeds to the first one, which ended with these contents, or with a failure.
+fn with_other_orders(
+    (shader, args): (&Shader, &RunArgs),
+    (mut all, mut stats): (Vec<Finding>, CheckStats),
+    first: Result<Vec<Vec<u8>>, Failure>,
+    found: &mut Option<Checked>,
+) -> Result<Checked, Failure> {
+    let can_go_on = first.as_ref().map_or_else(Failure::is_device_lost, |_| true);
+    let mut orders = Orders::default();
+    let ended = match args.check.many_seeds {
+        Some(seeds) if can_go_on => {
+            let expected = first.as_ref().map(Vec::as_slice);
+            in_other_orders((shader, args), expected, seeds, (&mut all, &mut stats), &mut orders)
+        }
+        _ => Ok(()),
     };
-    let orders = earlier(file, of_order).map_err(|error| Failure::new(error.to_string()))?;
-    let others = orders.into_iter().filter(|(order, _)| *order > 0);
-    Ok(others.fold(Recorded::default(), |sum, (_, order)| Recorded {
-        errors: sum.errors + order.errors,
-        partial: sum.partial + order.partial,
-    }))
+    let failure = ended.err().or_else(|| orders.failure()).or_else(|| first.err());
+    let checked = Checked::new(Report::new(all, stats, (shader, args))?, orders);
+    match failure {
+        None => Ok(checked),
+        Some(failure) => {
+            *found = Some(checked);
+            Err(failure)
+        }
+    }
 }
 
 /// The orders of a run as a job array; order 0 is the usual one.
@@ -185,12 +247,12 @@ fn open(shader: &Shader, args: &RunArgs) -> Result<Option<Results>, Failure> {
     results.map(Some).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Writes what an order found.
+/// Writes what an order found. One that lost the device has a reason, and failed.
 fn record(
     to: &mut Option<Results>,
     order: u64,
     findings: Vec<Finding>,
-    (differs, partial): (Option<&String>, bool),
+    (differs, partial, reason): (Option<&String>, bool, Option<&String>),
     (shader, args): (&Shader, &RunArgs),
 ) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
@@ -199,34 +261,44 @@ fn record(
         0 => args.check.status_without_error(partial),
         _ => args.check.error_status(),
     };
-    let result = json!({ "findings": report.json(), "depends_on_order": differs, "partial": partial });
-    to.record(order, &result, status != 0).map_err(|error| Failure::new(error.to_string()))
+    let result =
+        json!({ "findings": report.json(), "depends_on_order": differs, "partial": partial, "reason": reason });
+    to.record(order, &result, status != 0 || reason.is_some()).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Runs with random orders. Adds their findings and counts, and returns how their results differ from the first run's,
-/// if they do, with what the file of results has of orders that ran earlier.
+/// Runs with random orders, also after one that loses the device: others tell why. Adds their findings and counts.
+/// The results of each are compared with those of the first run, unless that failed.
 fn in_other_orders(
-    shader: &Shader,
-    expected: &[Vec<u8>],
-    args: &RunArgs,
+    (shader, args): (&Shader, &RunArgs),
+    expected: Result<&[Vec<u8>], &Failure>,
     seeds: u32,
     (all, stats): (&mut Vec<Finding>, &mut CheckStats),
-) -> Result<(Option<String>, Recorded), Failure> {
+    to: &mut Orders,
+) -> Result<(), Failure> {
     let (array, shard) = (job_array(shader, args, seeds), args.check.orders());
     let mut file = open(shader, args)?;
-    let recorded = recorded(file.as_ref())?;
+    let of_order = |result: &Json| result["findings"].is_array().then(|| result.clone());
+    let earlier = earlier(file.as_ref(), of_order).map_err(|error| Failure::new(error.to_string()))?;
+    // Order 0 runs again in each process.
+    for (order, result) in earlier.into_iter().filter(|(order, _)| *order > 0) {
+        to.failed.extend(result["reason"].as_str().map(|reason| (order, reason.to_owned())));
+        if to.differs.is_none() {
+            to.differs = result["depends_on_order"].as_str().map(str::to_owned);
+        }
+        to.earlier.push(result);
+    }
+    to.failed.extend(expected.err().map(|failure| (0, failure.to_string())));
     let mut orders = jobs_left(file.as_ref(), &array, shard);
     if orders.first() == Some(&0) {
         orders.remove(0);
-        record(&mut file, 0, all.clone(), (None, stats.is_partial()), (shader, args))?;
+        record(&mut file, 0, all.clone(), (None, stats.is_partial(), to.failed.get(&0)), (shader, args))?;
     }
     if orders.is_empty() {
-        return Ok((None, recorded));
+        return Ok(());
     }
     let bar = ProgressBar::new(orders.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} orders").unwrap_or(ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(200));
-    let mut differs = None;
     for &seed in &orders {
         let mut args = args.clone();
         args.device.schedule = Some(Schedule::Random(seed));
@@ -234,18 +306,29 @@ fn in_other_orders(
         let ran = super::once(shader, &args, output::silent())?;
         ran.findings.iter().for_each(|finding| add(all, finding.clone()));
         *stats += ran.stats;
-        if let Some(failure) = ran.failure {
-            bar.finish_and_clear();
-            return Err(failure.with_order(format_args!("--schedule random:{seed}")));
+        let mut differs = None;
+        match ran.failure.map(|failure| failure.with_order(format_args!("--schedule random:{seed}"))) {
+            Some(failure) if failure.is_device_lost() => _ = to.failed.insert(seed, failure.to_string()),
+            Some(failure) => {
+                bar.finish_and_clear();
+                return Err(failure);
+            }
+            None => {
+                let difference = expected.ok().and_then(|first| super::difference(&ran.names, first, &ran.contents));
+                differs = difference.map(|difference| {
+                    format!("the result depends on the order: {difference} with --schedule random:{seed}")
+                });
+            }
         }
-        let here = super::difference(&ran.names, expected, &ran.contents)
-            .map(|difference| format!("the result depends on the order: {difference} with --schedule random:{seed}"));
-        record(&mut file, seed, ran.findings, (here.as_ref(), ran.stats.is_partial()), (shader, &args))?;
-        differs = differs.or(here);
+        let outcome = (differs.as_ref(), ran.stats.is_partial(), to.failed.get(&seed));
+        record(&mut file, seed, ran.findings, outcome, (shader, &args))?;
+        if to.differs.is_none() {
+            to.differs = differs;
+        }
         bar.inc(1);
     }
     bar.finish_and_clear();
-    Ok((differs, recorded))
+    Ok(())
 }
 
 /// Adds a finding, or counts it if another run had it.

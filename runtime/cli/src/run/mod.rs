@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
         }
         output.json(&object)?;
     } else if let Some(found) = &found {
-        found.report.print();
+        found.print(false);
     }
     result
 }
@@ -67,13 +67,13 @@ fn execute(
         Ok(times) => times,
         Err(failure) => {
             // A race is often why a kernel does not end.
-            *found = checked::before_a_failure(&context, (&shader, args), Vec::new())?;
-            return Err(match args.device.schedule {
+            let failure = match args.device.schedule {
                 Some(schedule) if schedule != Schedule::Ascending => {
                     failure.with_order(format_args!("--schedule {schedule}"))
                 }
                 _ => failure,
-            });
+            };
+            return Err(checked::after_a_failure(&context, &shader, args, failure, found));
         }
     };
     let checked = checked::report(&context, &shader, &bound, args, found)?;
@@ -82,17 +82,16 @@ fn execute(
     let mut notes = bound.notes.clone();
     notes.extend(notes::of(&program, &bound, args));
     notes.extend(saved);
-    notes.extend(checked.iter().filter_map(|checked| checked.order.clone()));
-    notes.extend(checked.iter().filter_map(|checked| checked.recorded_note(&args.check)));
+    notes.extend(checked.iter().flat_map(|checked| checked.notes(&args.check)));
     report::print(&context, &program, &bound, (&times, &notes, messages, checked.as_ref()), args, output)?;
     notes.iter().for_each(output::note);
     let Some(checked) = checked else { return Ok(0) };
     if !args.json {
         // Results go to standard output, findings to standard error: after them.
         output.flush()?;
-        checked.report.print();
+        checked.print(true);
     }
-    check::write_files(&args.check.files(), &checked.report.json())?;
+    check::write_files(&args.check.files(), checked.findings())?;
     Ok(checked.status(&args.check))
 }
 
