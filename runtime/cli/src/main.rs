@@ -52,8 +52,8 @@ use failure::{Failure, USAGE};
 use output::Output;
 
 /// Exits with status 0, with that of the cause and one message after a failure, or with 2 and one message for wrong
-/// usage; 3 is that of `spelter litmus --deny-races`, 66 and 67 those of `spelter run --check` and `spelter check`,
-/// and 67 that of `spelter exec --require-device`.
+/// usage; 3 is that of `spelter litmus --deny-races`, 66 and 67 those of `spelter run --check`, `spelter test --check`
+/// and `spelter check`, and 67 that of `spelter exec --require-device`.
 fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {
