@@ -39,6 +39,7 @@ mod statistics;
 mod structured;
 mod test;
 mod trace;
+mod usage;
 mod value;
 
 use std::io::{self, ErrorKind, Write};
@@ -47,7 +48,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{Cli, Command, TraceCommand};
 use failure::{Failure, USAGE};
 use output::Output;
 
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return print_clap(&error),
+        Err(error) => return print_clap(&usage::with_hint(error)),
     };
     output::set_color(cli.color);
     if let Err(failure) = environment::complete(&mut cli.command) {
@@ -138,6 +139,10 @@ fn json_of(command: &Command) -> Option<(Printed, Option<&PathBuf>)> {
         Command::Litmus(args) => (args.json, Lines, only(&args.paths)),
         Command::Demo(args) => (args.json, Lines, None),
         Command::Info(args) => (args.json, Object, None),
+        Command::Trace(args) => {
+            let TraceCommand::Summary { file, json } = &args.command;
+            (*json, Object, Some(file))
+        }
         // An object of `run` has its error.
         _ => return None,
     };
