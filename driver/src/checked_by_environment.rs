@@ -111,7 +111,8 @@ impl CheckedByEnvironment {
             return;
         }
         let errors = self.errors.load(Ordering::Relaxed);
-        assert!(errors == 0, "checked mode ({VARIABLE}) found {errors} errors");
+        let counted = if errors == 1 { "error" } else { "errors" };
+        assert!(errors == 0, "checked mode ({VARIABLE}) found {errors} {counted}");
         let stats = device.check_stats();
         let is_allowed = std::env::var_os(ALLOW_UNCHECKED).is_some_and(|value| value == "1");
         if stats.is_partial() && !is_allowed {

@@ -29,10 +29,11 @@ pub struct Variable {
 // device, and those that locate the driver.
 const DRIVER: &str = "the Vulkan driver";
 const ALL: &str = "the Vulkan driver; the crate spelter-wgpu; run, bench, profile, demo, test and info";
+const ALL_BUT_BENCH: &str = "the Vulkan driver; the crate spelter-wgpu; run, profile, demo, test and info";
 const DRIVER_AND_WGPU: &str = "the Vulkan driver and the crate spelter-wgpu";
 const CRATES: &str = "the crates spelter and spelter-wgpu";
 const WGPU: &str = "the crate spelter-wgpu";
-const FINDERS: &str = "exec and icd";
+const FINDERS: &str = "exec, check, profile and icd";
 
 /// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.
 pub const VARIABLES: [Variable; 27] = {
@@ -40,7 +41,11 @@ pub const VARIABLES: [Variable; 27] = {
         Variable { name, read_by, meaning }
     }
     [
-        of(WORKERS, ALL, "worker threads, 1 to 1024; by default as many as the machine runs at once"),
+        of(
+            WORKERS,
+            ALL,
+            "worker threads, 1 to 1024; by default as many as the machine runs at once, in spelter-wgpu at most 4",
+        ),
         of(
             BACKEND,
             ALL,
@@ -53,7 +58,7 @@ pub const VARIABLES: [Variable; 27] = {
         ),
         of(
             SCHEDULE,
-            ALL,
+            ALL_BUT_BENCH,
             "order of workgroups, subgroups and lanes: ascending (the default), reverse or random:SEED; another order \
              finds kernels that lack a barrier",
         ),

@@ -60,7 +60,15 @@ pub async fn request_adapter_or_spelter(
     instance: &wgpu::Instance,
     options: &wgpu::RequestAdapterOptions<'_, '_>,
 ) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
-    let own = || Options::from_env().adapter_on(instance);
+    adapter_or(instance, options, || Options::from_env().adapter_on(instance)).await
+}
+
+/// [`request_adapter_or_spelter`] with Spelter's adapter.
+pub(crate) async fn adapter_or(
+    instance: &wgpu::Instance,
+    options: &wgpu::RequestAdapterOptions<'_, '_>,
+    own: impl Fn() -> wgpu::Adapter,
+) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
     if options.compatible_surface.is_none() && is_asked_for(|name| variable(name)?.into_string().ok()) {
         return Ok(own());
     }

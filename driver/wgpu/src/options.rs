@@ -158,6 +158,16 @@ impl Options {
         open::adapter(self, instance)
     }
 
+    /// A real adapter of the instance if there is one for the request, else Spelter with these options: as
+    /// [`request_adapter_or_spelter`](crate::request_adapter_or_spelter).
+    pub async fn request_adapter_or_spelter(
+        &self,
+        instance: &wgpu::Instance,
+        request: &wgpu::RequestAdapterOptions<'_, '_>,
+    ) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
+        open::adapter_or(instance, request, || self.adapter_on(instance)).await
+    }
+
     /// A device with all features and limits of the adapter, and its queue.
     pub fn device(&self) -> Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError> {
         open::device(self)

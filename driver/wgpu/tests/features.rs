@@ -77,6 +77,10 @@ fn the_adapter_is_found_in_each_way() {
     assert_eq!(ready(instance.request_adapter(&options)).unwrap().get_info(), info);
     let helped = ready(spelter_wgpu::request_adapter_or_spelter(&instance, &options)).unwrap();
     assert_eq!(helped.get_info(), info);
+    let other = spelter_wgpu::Options::new().device_type(wgpu::DeviceType::Other);
+    let none = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let chosen = ready(other.request_adapter_or_spelter(&none, &options)).unwrap();
+    assert_eq!(chosen.get_info().device_type, wgpu::DeviceType::Other);
     // A device with wgpu's defaults, as most programs ask for.
     let (device, _) = ready(any.request_device(&wgpu::DeviceDescriptor::default())).unwrap();
     assert_eq!(device.limits().max_bind_groups, 4);

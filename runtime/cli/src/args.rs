@@ -49,13 +49,13 @@ Exit status:
   0   success
   1   a failure without a status of its own, such as a file that cannot be read
   2   wrong usage of the command line, or an invalid environment variable
-  3   litmus: a test races, and --deny-races is given
+  3   litmus --deny-races: a test races; merge: a job failed, and none is missing
   4   the shader is rejected
   5   a rule of Vulkan is broken, or an option exceeds a limit or does not fit the shader
   6   the device is lost: a kernel exceeds its time limit
-  66  run --check, check: a data race or another finding
-  67  run --check, check: no error, but a part was not checked; exec --require-device: no device
-exec ends with the status of its program.")]
+  66  run --check, test --check, check: an error, such as a data race
+  67  the same: no error, but a part was not checked; exec --require-device: no device
+exec and check end with the status of their program: 126 or 127 if it cannot be started, 128 + N after signal N.")]
 pub(crate) struct Cli {
     /// The subcommand.
     #[command(subcommand)]

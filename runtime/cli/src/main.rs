@@ -39,6 +39,7 @@ mod statistics;
 mod structured;
 mod test;
 mod trace;
+mod usage;
 mod value;
 
 use std::io::{self, ErrorKind, Write};
@@ -47,18 +48,18 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{Cli, Command, TraceCommand};
 use failure::{Failure, USAGE};
 use output::Output;
 
 /// Exits with status 0, with that of the cause and one message after a failure, or with 2 and one message for wrong
-/// usage; 3 is that of `spelter litmus --deny-races`, 66 and 67 those of `spelter run --check` and `spelter check`,
-/// and 67 that of `spelter exec --require-device`.
+/// usage; 3 is that of `spelter litmus --deny-races`, 66 and 67 those of `spelter run --check`, `spelter test --check`
+/// and `spelter check`, and 67 that of `spelter exec --require-device`.
 fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return print_clap(&error),
+        Err(error) => return print_clap(&usage::with_hint(error)),
     };
     output::set_color(cli.color);
     if let Err(failure) = environment::complete(&mut cli.command) {
@@ -138,6 +139,10 @@ fn json_of(command: &Command) -> Option<(Printed, Option<&PathBuf>)> {
         Command::Litmus(args) => (args.json, Lines, only(&args.paths)),
         Command::Demo(args) => (args.json, Lines, None),
         Command::Info(args) => (args.json, Object, None),
+        Command::Trace(args) => {
+            let TraceCommand::Summary { file, json } = &args.command;
+            (*json, Object, Some(file))
+        }
         // An object of `run` has its error.
         _ => return None,
     };

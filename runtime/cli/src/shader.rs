@@ -262,6 +262,9 @@ impl Shader {
             }
             (error @ spelter::Error::Shader(_), _) => self.problem(error),
             (spelter::Error::EntryPoint(_), _) if self.has_no_entry_point() => self.problem(NOT_COMPUTE),
+            (spelter::Error::EntryPoint(why), _) if why.starts_with("several entry points") => {
+                Failure::from(spelter::Error::EntryPoint(format!("{why} with --entry"))).of(self.path.display())
+            }
             // An option does not fit the shader, or memory is exhausted.
             (error, _) => Failure::from(error).of(self.path.display()),
         }

@@ -150,6 +150,9 @@ impl FromStr for Print {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains('=') {
+            return Err(format!("{text:?} has no type: use G.B=TYPE, such as {text}=u32"));
+        }
         let (slot, name, rest) = at_slot(text)?;
         let (element, mut rest) = Element::parse(rest)?;
         let (mut hex, mut range) = (false, None);

@@ -37,6 +37,9 @@ impl FromStr for Value {
             None if text.contains('.') => text.parse().map(Self::Same),
             Some(("zeros", bytes)) => Ok(Self::Zeros(number(bytes, "bytes")?)),
             Some((scalar, list)) => Ok(Self::Bytes(bytes(scalar.parse()?, list)?)),
+            None if text.split(',').all(|number| number.parse::<f64>().is_ok()) => {
+                Err(format!("{text:?} has no type: use TYPE:a,b,c, such as u32:{text}"))
+            }
             None => Err(format!(
                 "{text:?} is not a value: use zeros:BYTES, TYPE:a,b,c, TYPE:range:N, TYPE:random:N:SEED, @FILE, null \
                  or a binding"

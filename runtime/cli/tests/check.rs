@@ -125,7 +125,9 @@ const GLSL: [Case; 5] = [
             ("if (c >= columns) return; ", "if (c < columns)  "),
             ("  data[c] = row", "  if (c < columns) data[c] = row"),
         ],
-        repair: Some("in place of the return at 11.comp:8, a condition is around the code before it and after it"),
+        repair: Some(
+            "instead of the return at 11.comp:8, put the code before the barrier and the code after it each into an `if`",
+        ),
     },
     Case {
         // godotengine/godot, issue 94820

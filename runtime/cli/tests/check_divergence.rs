@@ -103,8 +103,8 @@ fn the_code_around_a_barrier_becomes_two_branches() {
             name: "returns.comp",
             text: kernel("  if (l > 12u) return;\n  t[l] = data[l];\n  data[l] = t[12u - l];\n"),
             options: ONE,
-            parts: &["where all invocations of the workgroup execute it: in place of the return at returns.comp:8, a \
-                condition is around the code before it and after it\n"],
+            parts: &["where all invocations of the workgroup execute it: instead of the return at returns.comp:8, \
+                put the code before the barrier and the code after it each into an `if`\n"],
             applied: &[
                 ("if (l > 12u) return;", "if (l <= 12u) {"),
                 ("= data[l];\n", "= data[l];\n  }\n  barrier();\n  if (l <= 12u) {\n"),
@@ -118,8 +118,8 @@ fn the_code_around_a_barrier_becomes_two_branches() {
             parts: &[
                 "= repair: barrier() directly after the write at late.comp:8, in place of the barrier at late.comp:10, \
                 where all invocations of the workgroup execute it\n",
-                "= repair: the barrier at late.comp:10 where all invocations of the workgroup execute it: in place of \
-                the return at late.comp:9, a condition is around the code before it and after it\n",
+                "= repair: the barrier at late.comp:10 where all invocations of the workgroup execute it: instead of \
+                the return at late.comp:9, put the code before the barrier and the code after it each into an `if`\n",
             ],
             applied: &[("  barrier();\n", ""), ("t[l] = data[l];\n", "t[l] = data[l]; barrier();\n")],
         },

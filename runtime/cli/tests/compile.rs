@@ -192,7 +192,7 @@ fn mistakes() {
     let folder = folder("compile-mistakes");
     folder.write("broken.wgsl", b"fn main( {");
     for (line, message) in [
-        ("compile double.wgsl", "double.wgsl: several entry points: name one of main, other"),
+        ("compile double.wgsl", "double.wgsl: several entry points: name one of main, other with --entry"),
         ("compile double.wgsl --entry third", "double.wgsl: no entry point \"third\"; the shader has main, other"),
         ("compile missing.wgsl", "missing.wgsl: No such file"),
         ("compile broken.wgsl", "broken.wgsl: "),

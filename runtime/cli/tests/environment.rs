@@ -23,11 +23,12 @@ fn the_environment_is_listed() {
         assert!(shown.contains(name), "{shown}");
     }
     // Below their readers.
-    let own = shown.split("read by exec and icd:").nth(1).unwrap().lines().nth(1).unwrap();
+    let own = shown.split("read by exec, check, profile and icd:").nth(1).unwrap().lines().nth(1).unwrap();
     assert!(own.starts_with("SPELTER_ICD_LIBRARY"), "{shown}");
     let listed = folder.json("info --env --json");
     assert!(listed["SPELTER_ADVERTISE_GRAPHICS"]["meaning"].is_string());
-    assert!(listed["SPELTER_WORKERS"]["read_by"].as_str().unwrap().contains("run"));
+    assert!(listed["SPELTER_WORKERS"]["read_by"].as_str().unwrap().contains("bench"));
+    assert!(!listed["SPELTER_SCHEDULE"]["read_by"].as_str().unwrap().contains("bench"));
 }
 
 /// Adds the names in string literals of the sources in a folder.

@@ -347,6 +347,10 @@ fn negative_values_are_values() {
         ("run add.wgsl --spec -1=1", "\"-1\" is not a SpecId"),
         ("run add.wgsl --push -1", "use TYPE:a,b,c"),
         ("run add.wgsl --bind -1", "use G.B="),
+        ("run add.wgsl --bind 0.1=1,2", "\"1,2\" has no type: use TYPE:a,b,c, such as u32:1,2"),
+        ("run add.wgsl --out 0.1", "\"0.1\" has no type: use G.B=TYPE, such as 0.1=u32"),
+        ("run add.wgsl --check spec", "a profile follows an equals sign: '--check=spec'"),
+        ("add.wgsl", "a shader runs with 'spelter run add.wgsl'"),
         ("run add.wgsl --out -1.0=u32", "is not a binding"),
         ("run add.wgsl --bind 0.1=u32:-1", "\"-1\" is not a u32, a whole number from 0 to 4294967295"),
     ] {

@@ -28,6 +28,7 @@ fn failures_are_objects() {
         ("merge no.jsonl none.jsonl --json", 1, Json::Null),
         ("test nothing --results none/r.jsonl --json", 1, "nothing".into()),
         ("run broken.wgsl --json", 4, "broken.wgsl".into()),
+        ("trace summary none.json --json", 1, "none.json".into()),
     ] {
         let ended = folder.spelter(line);
         assert_eq!(ended.status, status, "{line}\n{}", ended.stderr);

@@ -226,7 +226,7 @@ fn entry_points() {
     let folder = Folder::with("entries", "entries.wgsl", ENTRIES);
     let line = "run entries.wgsl --bind 0.0=zeros:4 --out 0.0=u32";
     assert_eq!(folder.good(&format!("{line} --entry two")), "0.0 u32  2\n");
-    assert_eq!(folder.error(line), "entries.wgsl: several entry points: name one of one, two");
+    assert_eq!(folder.error(line), "entries.wgsl: several entry points: name one of one, two with --entry");
     let unknown = folder.error(&format!("{line} --entry three"));
     assert_eq!(unknown, "entries.wgsl: no entry point \"three\"; the shader has one, two");
 }

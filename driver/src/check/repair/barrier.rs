@@ -285,7 +285,7 @@ pub(super) fn around(around: &Around) -> String {
         .then(|| format!("the branch at {} ends before it, and begins again after it", listed(&around.branches)));
     let returns = (!around.returns.is_empty()).then(|| {
         format!(
-            "in place of the return at {}, a condition is around the code before it and after it",
+            "instead of the return at {}, put the code before the barrier and the code after it each into an `if`",
             listed(&around.returns)
         )
     });
