@@ -78,7 +78,8 @@ fn the_adapter_is_found_in_each_way() {
     let helped = ready(spelter_wgpu::request_adapter_or_spelter(&instance, &options)).unwrap();
     assert_eq!(helped.get_info(), info);
     let other = spelter_wgpu::Options::new().device_type(wgpu::DeviceType::Other);
-    let none = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    let none = wgpu::Instance::new(wgpu::InstanceDescriptor { backends: wgpu::Backends::empty(), ..descriptor });
     let chosen = ready(other.request_adapter_or_spelter(&none, &options)).unwrap();
     assert_eq!(chosen.get_info().device_type, wgpu::DeviceType::Other);
     // A device with wgpu's defaults, as most programs ask for.
