@@ -133,7 +133,7 @@ impl<'a> DescriptorSetBuilder<'a> {
     /// let set = context.descriptor_set(&program, 0).label("frame").bind(0, &data).build()?;
     /// data.destroy();
     /// let error = context.dispatch(&program).set(0, &set).groups([1, 1, 1]).unwrap_err().to_string();
-    /// assert!(error.starts_with("binding 0.0: descriptor set `frame`: buffer `data` of 16 bytes is destroyed"));
+    /// assert!(error.starts_with("binding 0.0 (data): descriptor set `frame`: buffer `data` of 16 bytes"));
     /// # Ok(())
     /// # }
     /// ```
