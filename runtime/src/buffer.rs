@@ -120,8 +120,8 @@ impl Buffer {
     /// The shader's block may be one `T`, or an array of `T`, with a size or without, also as the only member of a
     /// structure. Of a block that ends with an array after other members, `T` is what comes before the array. A range
     /// that is bound begins with a whole `T`. Where both sides are numbers of one type without holes between them, and
-    /// the sizes of their elements divide each other, as of `f32` and `array<vec4f>`, only that type is compared, and the
-    /// names of fields: a field of `T` that the shader has at another byte is an error.
+    /// the sizes of their elements divide each other, as of `f32` and `array<vec4f>`, only that type is compared, and
+    /// the names of fields: a field of `T` that the shader has at another byte is an error.
     ///
     /// ```
     /// use spelter::bytemuck::NoUninit;

@@ -347,7 +347,12 @@ impl<'a> Dispatch<'a> {
 
     #[cold]
     fn refused(&mut self, counts: Counts<'_>, error: Error) -> Error {
-        let error = self.all_errors(counts, error).of_bindings(self.program.bindings());
+        let name_of = |group, binding| {
+            let mut infos = self.program.bindings().iter();
+            let info = infos.find(|info| (info.group, info.binding) == (group, binding));
+            info.map(|info| info.name.clone()).unwrap_or_default()
+        };
+        let error = self.all_errors(counts, error).with_names(&name_of);
         match (self.label, self.program.label()) {
             (Some(label), _) => error.within(|| format!("dispatch `{label}`")),
             (None, Some(label)) => error.within(|| format!("program `{label}`")),

@@ -6,7 +6,6 @@ use spelter_driver::Misuse;
 use spelter_shaders::front;
 
 use crate::ids::Slot;
-use crate::program::BindingInfo;
 
 /// The reason why a call failed. After an error other than [`Error::DeviceLost`] the context is as it was before the
 /// call.
@@ -176,15 +175,13 @@ impl Error {
         Self::Binding { group, binding, name: String::new(), problem: problem.into() }
     }
 
-    /// The same error, or errors, with the names of the variables of the program that is used.
-    pub(crate) fn of_bindings(self, infos: &[BindingInfo]) -> Self {
+    /// The same error, or errors, with the names that a program has for its bindings.
+    pub(crate) fn with_names(self, name_of: &dyn Fn(u32, u32) -> String) -> Self {
         match self {
             Self::Binding { group, binding, problem, .. } => {
-                let info = infos.iter().find(|info| (info.group, info.binding) == (group, binding));
-                let name = info.map(|info| info.name.clone()).unwrap_or_default();
-                Self::Binding { group, binding, name, problem }
+                Self::Binding { group, binding, name: name_of(group, binding), problem }
             }
-            Self::Several(all) => Self::Several(all.into_iter().map(|error| error.of_bindings(infos)).collect()),
+            Self::Several(all) => Self::Several(all.into_iter().map(|error| error.with_names(name_of)).collect()),
             error => error,
         }
     }

@@ -100,8 +100,8 @@ impl Block {
 
     /// Checks that `T` has each number of the block where the shader has it, of the same type, and no others but in
     /// fields whose name begins with `_`. Of a block that is a runtime-sized array, `T` is an element; of one that ends
-    /// with such an array, the part before it. Signed and unsigned integers are different types. Names may differ, but a
-    /// field whose name the shader has at another byte is an error: numbers of one type would be swapped.
+    /// with such an array, the part before it. Signed and unsigned integers are different types. Names may differ, but
+    /// a field whose name the shader has at another byte is an error: numbers of one type would be swapped.
     ///
     /// [`Error::Binding`] or [`Error::Push`] with the first difference.
     ///
