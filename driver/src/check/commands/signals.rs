@@ -11,8 +11,8 @@ use super::signalled::{Signal, SignalUnion};
 use crate::exec::SubmissionId;
 use crate::sync::{Counter, FenceState};
 
-/// Signals that are kept of one semaphore.
-const MAX_SIGNALS: usize = 256;
+/// Signals that are kept of one semaphore or queue. A thread may wait for an early one while others submit thousands.
+const MAX_SIGNALS: usize = 8192;
 
 /// The signals of a semaphore or an event, each with its value.
 #[derive(Debug)]
@@ -217,8 +217,9 @@ mod tests {
         for serial in 1..=MAX_SIGNALS as u64 + 1 {
             signals.batch_ended(SubmissionId { queue: 0, serial }, signal(0, serial), None);
         }
-        let expected = [(vec![], false), (vec![2], true), (vec![2], false), (vec![257], false), (vec![257], false)];
-        assert_eq!([0, 1, 2, 257, 300].map(|serial| waits(&signals, serial)), expected);
+        let last = MAX_SIGNALS as u64 + 1;
+        let expected = [(vec![], false), (vec![2], true), (vec![2], false), (vec![last], false), (vec![last], false)];
+        assert_eq!([0, 1, 2, last, last + 43].map(|serial| waits(&signals, serial)), expected);
     }
 
     #[test]

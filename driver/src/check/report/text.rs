@@ -62,7 +62,7 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
     let shadow = format!("accesses were not checked, since the shadow of the memory exceeds {memory}");
     let commands = "accesses were forgotten before the host waited for them, so that no later command was compared \
         with them";
-    let signals = "waits were for signals of a semaphore or a queue that more than 128 later ones had followed: each \
+    let signals = "waits were for signals of a semaphore or a queue that more than 4096 later ones had followed: each \
         counted as a wait for a later one";
     let lines = "pairs of lines were not compared at each word that they access, beside a race there: mend what is \
         reported, and check again";
