@@ -106,6 +106,9 @@ impl Launches {
         if is_checked {
             run.check.check = args.check.check;
             run.check.check_memory = args.check.check_memory;
+        } else {
+            // As in checked mode: with several workers, the order of workgroups would differ from run to run.
+            run.device.workers = Some(1);
         }
         let ran = run::once(&self.shader, &run, output::silent()).map_err(failed)?;
         match ran.failure {
