@@ -23,7 +23,8 @@ pub struct AccessCosts {
     gather_quad: u32,
     /// A scatter of 16 words.
     scatter: u32,
-    /// A load of up to four words of elements that are far from each other: a short row for each lane, transposed.
+    /// A load of up to four words of elements that are far from each other: a short row for each lane, transposed. It
+    /// costs a gather at least, so that one word alone is gathered: short rows at odd strides cross cache lines.
     long_element: u32,
     /// A store of up to four words of such elements.
     store_long_element: u32,
@@ -40,7 +41,7 @@ impl AccessCosts {
         gather_pair: 21,
         gather_quad: 25,
         scatter: 14,
-        long_element: 16,
+        long_element: 17,
         store_long_element: 10,
     };
 
@@ -55,7 +56,7 @@ impl AccessCosts {
         gather_pair: 23,
         gather_quad: 30,
         scatter: 12,
-        long_element: 8,
+        long_element: 12,
         store_long_element: 10,
     };
 
