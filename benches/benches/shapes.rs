@@ -3,7 +3,8 @@
 //! patterns, in contiguous rows, beside those of gathers or scatters of the same words: the numbers of
 //! `vectorize/access/cost.rs`.
 //!
-//! `cargo bench -p spelter-benches --bench shapes -- 8x8` runs some.
+//! `cargo bench -p spelter-benches --bench shapes -- 8x8` runs some. On one processor (`taskset -c 0`) the costs are
+//! steadier: with several workers a good part of the time is that of waking them.
 
 #![allow(
     clippy::unwrap_used,
@@ -204,7 +205,7 @@ fn pattern(name: &'static str, size: [u32; 2], index: &str, is_store: bool) -> [
 /// Loads of some words of elements, together and each on its own: `AT` is the index of the element.
 fn element(name: &'static str, element: &str, words: &[&str]) -> [Shape; 2] {
     let bodies = [false, true].map(|hides| {
-        let words = words.iter().zip(HIDDEN).map(|(word, zero)| {
+        let words = words.iter().zip(HIDDEN.into_iter().cycle()).map(|(word, zero)| {
             let index = if hides { format!("((i ^ {zero}) + more)") } else { "(i + more)".into() };
             word.replace("AT", &index)
         });
@@ -222,10 +223,17 @@ fn adjacent(name: &'static str, distance: u32) -> [Shape; 2] {
     choice(name, [256, 1], "u32", [together, alone])
 }
 
-/// The first of the loads and the first of the stores are contiguous: the units of the costs.
+/// A kernel without accesses in its loop: what a dispatch costs.
+fn nothing(name: &'static str, body: &str) -> [Shape; 2] {
+    choice(name, [256, 1], "u32", [body.into(), body.into()])
+}
+
+/// Before the loads and before the stores a kernel without any, and then contiguous ones: zero and the unit of the
+/// costs.
 fn patterns() -> Vec<[Shape; 2]> {
     let line = [256, 1];
     vec![
+        nothing("no load", "sum = value;"),
         pattern("load a[i]", line, "i", false),
         pattern("load a[i / 2]", line, "i / 2u", false),
         pattern("load a[2 * i]", line, "2u * i", false),
@@ -235,6 +243,9 @@ fn patterns() -> Vec<[Shape; 2]> {
         pattern("load a[7 * i]", line, "7u * i", false),
         pattern("load 8x8", [8, 8], "y * width + x", false),
         pattern("load 4x4", [4, 4], "y * width + x", false),
+        element("2 of 2 words", "vec2<u32>", &["source[AT].x", "source[AT].y"]),
+        element("3 of 3 words", "Three", &["source[AT].a", "source[AT].b", "source[AT].c"]),
+        element("4 of 4 words", "vec4<u32>", &["source[AT].x", "source[AT].y", "source[AT].z", "source[AT].w"]),
         element("1 of 3 words", "Three", &["source[AT].a"]),
         element("1 of 4 words", "vec4<u32>", &["source[AT].x"]),
         element("2 of 4 words", "vec4<u32>", &["source[AT].x", "source[AT].y"]),
@@ -242,6 +253,7 @@ fn patterns() -> Vec<[Shape; 2]> {
         element("2 of 8 words", "Eight", &["source[AT].a.x", "source[AT].a.y"]),
         adjacent("2 adjacent words", 1),
         adjacent("2 of 4 adjacent words", 3),
+        nothing("no store", "sum = select(0u, 1u, value == 5u);"),
         pattern("store a[i]", line, "i", true),
         pattern("store a[i ^ 1]", line, "i + 1u - 2u * (local & 1u)", true),
         pattern("store a[2 * i]", line, "2u * i", true),
@@ -335,18 +347,26 @@ fn main() {
         }
     }
     let mut choices = Vec::new();
-    // The time of the contiguous accesses, by engine.
+    // By engine, the time without accesses, and what contiguous ones add to it.
+    let mut zeros: Vec<Option<f64>> = vec![None; engines.len()];
     let mut units: Vec<Option<f64>> = vec![None; engines.len()];
     for [shape, lane_by_lane] in patterns() {
         let mut line = String::new();
-        for (engine, unit) in engines.iter().zip(&mut units) {
+        for (engine, (zero, unit)) in engines.iter().zip(zeros.iter_mut().zip(&mut units)) {
             let Some(seconds) = measure(&mut criterion, engine, &shape, shape.name) else { continue };
+            if shape.name.starts_with("no ") {
+                *zero = Some(seconds);
+                continue;
+            }
             if shape.name.ends_with("a[i]") {
-                *unit = Some(seconds);
+                *unit = zero.map(|zero| seconds - zero);
             }
             let name = format!("{}, lane by lane", shape.name);
             let Some(apart) = measure(&mut criterion, engine, &lane_by_lane, &name) else { continue };
-            let in_rows = |seconds: f64| unit.map_or("    ?".into(), |unit| format!("{:5.1}", seconds / unit));
+            let in_rows = |seconds: f64| match (*zero, *unit) {
+                (Some(zero), Some(unit)) => format!("{:5.1}", (seconds - zero) / unit),
+                _ => "    ?".into(),
+            };
             write!(line, "  {:>7} {} of {}", engine.name, in_rows(seconds), in_rows(apart)).unwrap();
         }
         if !line.is_empty() {
