@@ -223,13 +223,53 @@ fn orders_of_a_run_are_divided() {
     assert!(whole["depends_on_order"].is_string(), "{whole}");
     let other =
         folder.error("run last.wgsl --bind 0.0=zeros:4 --groups 5 --check --many-seeds 6 --results whole.jsonl");
-    assert!(other.starts_with("whole.jsonl: it has results of another job array: its options is "), "{other}");
+    assert_eq!(other, "whole.jsonl: it has results of another job array: other options were given");
     let other = folder.error(&format!("{line} --results whole.jsonl --time-limit 7"));
     assert!(other.ends_with("another job array: its device.time_limit is 60.0, not 7.0"), "{other}");
     let value = folder.json("merge 1.jsonl 2.jsonl --out all.jsonl --json");
     assert_eq!(value["done"], 6);
     assert!(value["totals"]["findings"].as_u64().unwrap() >= 6, "{value}");
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
+}
+
+/// Results are of the contents of the files that options name.
+#[test]
+fn orders_of_other_inputs_are_another_job_array() {
+    let text = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+        @compute @workgroup_size(1) fn main() { d[0] += 1u; }";
+    let folder = Folder::with("jobs_inputs", "add.wgsl", text);
+    folder.write("in.bin", &[0; 4]);
+    folder.write("known.txt", b"rule:SPELTER-RACE-WAW\n");
+    let line = "run add.wgsl --bind 0.0=@in.bin --check --many-seeds 2 --suppressions known.txt --results r.jsonl";
+    assert_eq!(folder.spelter(line).status, 0);
+    assert_eq!(folder.spelter(line).status, 0);
+    folder.write("known.txt", b"rule:SPELTER-RACE-RAW\n");
+    let error = folder.error(line);
+    assert_eq!(error, "r.jsonl: it has results of another job array: other options were given");
+    folder.write("known.txt", b"rule:SPELTER-RACE-WAW\n");
+    folder.write("in.bin", &[1; 4]);
+    let error = folder.error(line);
+    assert_eq!(error, "r.jsonl: it has results of another job array: a file that an option names has changed since");
+}
+
+/// Those of a program are of its file.
+#[cfg(unix)]
+#[test]
+fn orders_of_another_program_are_another_job_array() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new("jobs_program");
+    let write = |text: &str| {
+        folder.write("program", format!("#!/bin/sh\n{text}\n").as_bytes());
+        std::fs::set_permissions(folder.path().join("program"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let line = "check --many-seeds 2 --allow-unchecked --results r.jsonl";
+    write("exit 0");
+    assert_eq!(folder.spelter(&format!("{line} -- ./program")).status, 0);
+    write("true; exit 0");
+    let error = folder.error(&format!("{line} -- ./program"));
+    let expected = "r.jsonl: it has results of another job array: the program has changed since (--any-build)";
+    assert_eq!(error, expected);
+    assert_eq!(folder.spelter(&format!("{line} --any-build -- ./program")).status, 0);
 }
 
 /// A program that counts its runs in a file, writes what the driver would, and has a race in the order of seed 2. While

@@ -23,6 +23,11 @@ pub(super) fn own() -> &'static str {
     })
 }
 
+/// A digest of a program's file, in hexadecimal.
+pub fn digest_program(path: &Path) -> io::Result<String> {
+    hash_of(path).map(|hash| format!("{hash:016x}"))
+}
+
 fn hash_of(path: &Path) -> io::Result<u64> {
     let mut file = BufReader::with_capacity(BUFFER, File::open(path)?);
     let mut hash = Words(0xcbf2_9ce4_8422_2325);

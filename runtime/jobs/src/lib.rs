@@ -10,6 +10,7 @@ mod merge;
 mod results;
 mod shard;
 
+pub use build::digest_program;
 pub use merge::{Merged, Source};
 pub use results::Results;
 pub use shard::Shard;
@@ -50,6 +51,19 @@ impl JobArray {
         json!({ "command": self.name, "settings": self.settings, "jobs": self.jobs })
     }
 
+    /// Whether results of both belong together. With `any_build`, those of another build of the program that is checked
+    /// do: the member `program` of the settings.
+    fn is_same(&self, other: &Self, any_build: bool) -> bool {
+        let settings = |array: &Self| {
+            let mut settings = array.settings.clone();
+            if let (true, Some(members)) = (any_build, settings.as_object_mut()) {
+                members.remove("program");
+            }
+            settings
+        };
+        (&self.name, self.jobs) == (&other.name, other.jobs) && settings(self) == settings(other)
+    }
+
     /// What is wrong with results of this array, which are not those of `wanted`: what differs, at its places.
     fn is_not(&self, wanted: &Self) -> String {
         let mut differences = Vec::new();
@@ -74,7 +88,16 @@ fn add_differences(place: &str, (is, wanted): (&Value, &Value), to: &mut Vec<Str
                 add_differences(&place, (&of(is, name), &of(wanted, name)), to);
             }
         }
-        _ => to.push(format!("its {place} is {is}, not {wanted}")),
+        // Digests tell nobody what differs.
+        _ => to.push(match place {
+            "inputs" => "a file that an option names has changed since".to_owned(),
+            "options" => "other options were given".to_owned(),
+            "program" => "the program has changed since (--any-build)".to_owned(),
+            "scripts" => "the scripts or shaders have changed since, or are others".to_owned(),
+            "shader" => "the shader has changed since".to_owned(),
+            "tests" => "the tests have changed since, or are others".to_owned(),
+            _ => format!("its {place} is {is}, not {wanted}"),
+        }),
     }
 }
 

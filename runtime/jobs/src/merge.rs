@@ -97,7 +97,7 @@ impl Merged {
                 results: BTreeMap::new(),
                 totals: BTreeMap::new(),
             });
-            if array != merged.array {
+            if !array.is_same(&merged.array, any_build) {
                 return Err(wrong(array.is_not(&merged.array)));
             }
             merged.add_build(build, any_build).map_err(wrong)?;

@@ -125,7 +125,7 @@ fn done_in(
     let mut lines = text.lines();
     let header = lines.next().and_then(Header::parse);
     let header = header.ok_or_else(|| wrong("not a file of results: it does not begin with a job array".to_owned()))?;
-    if header.array != *array {
+    if !header.array.is_same(array, any_build) {
         return Err(wrong(header.array.is_not(array)));
     }
     if header.shard != shard {

@@ -1,10 +1,11 @@
 //! `spelter check --many-seeds`: runs of a program in many orders, which a file of results may keep as a job array.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use spelter::check::Severity;
-use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
+use spelter_jobs::{JobArray, Results, digest, digest_program, earlier, jobs_left};
 use vulkan_spelter::options::UNCHECKED_STATUS;
 
 use super::folder::Folder;
@@ -92,7 +93,19 @@ fn job_array(args: &CheckCommandArgs) -> Result<JobArray, Failure> {
     let filter = with_files(args.filter(), &args.suppressions)?;
     let options = digest(&format!("{:?}", (filter, check_memory, graphics, time_limit)));
     let backend = environment::inherited_backend()?.name();
-    let settings =
-        json!({ "command": command, "profile": args.profile.name(), "options": options, "backend": backend });
+    let settings = json!({
+        "command": command, "profile": args.profile.name(), "options": options, "backend": backend,
+        "program": command.first().and_then(|name| digest_of(name)),
+    });
     Ok(JobArray { name: "check --many-seeds".to_owned(), settings, jobs: args.many_seeds.unwrap_or(1).into() })
+}
+
+/// A digest of the program that a command's first word names; `None` if it is not found. Results are of this build of
+/// it, unless `--any-build` says otherwise.
+fn digest_of(name: &str) -> Option<String> {
+    let of = |path: &Path| digest_program(path).ok();
+    if name.contains(std::path::MAIN_SEPARATOR) {
+        return of(Path::new(name));
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?).find_map(|folder| of(&folder.join(name)))
 }

@@ -12,11 +12,15 @@ use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
 
 use super::bind::BoundResources;
 use crate::args::{CheckArgs, RunArgs};
-use crate::check::{Merged, Report};
+use crate::check::{Merged, Report, with_files};
 use crate::device;
 use crate::failure::Failure;
+use crate::file;
 use crate::output::{self, Output};
 use crate::shader::Shader;
+
+/// The largest file of an option in bytes.
+const MAX_INPUT: u64 = 4 << 30;
 
 /// What checked mode found.
 pub(super) struct Checked {
@@ -218,21 +222,24 @@ fn with_other_orders(
     }
 }
 
-/// The orders of a run as a job array; order 0 is the usual one.
-fn job_array(shader: &Shader, args: &RunArgs, seeds: u32) -> JobArray {
+/// The orders of a run as a job array; order 0 is the usual one. Results are of the contents of files, not of their
+/// names.
+fn job_array(shader: &Shader, args: &RunArgs, seeds: u32) -> Result<JobArray, Failure> {
     let RunArgs { entry, groups, invocations, bind, uniform, images, push, spec, repeat, .. } = args;
-    let CheckArgs { check, check_memory, only, suppress, .. } = &args.check;
+    let CheckArgs { check, check_memory, .. } = &args.check;
+    let filter = with_files(args.check.filter(), &args.check.suppressions)?;
     let launch = (entry, groups, invocations, bind, uniform, images, push, spec, repeat);
-    let options = digest(&format!("{launch:?}{:?}", (check, check_memory, only, suppress)));
+    let options = digest(&format!("{launch:?}{:?}", (check, check_memory, filter)));
     let file = args.file.file_name().unwrap_or_default().to_string_lossy();
-    JobArray {
+    let inputs = args.input_files().into_iter().map(|path| (path.display().to_string(), path));
+    Ok(JobArray {
         name: "run --many-seeds".to_owned(),
         settings: json!({
-            "file": file, "shader": shader.digest(), "options": options,
+            "file": file, "shader": shader.digest(), "options": options, "inputs": file::digest(inputs, MAX_INPUT),
             "device": device::settings(&args.device, args.check.options()),
         }),
         jobs: seeds.into(),
-    }
+    })
 }
 
 /// Checks that the file of results can be continued, before a long run.
@@ -243,7 +250,7 @@ pub(super) fn check_results(shader: &Shader, args: &RunArgs) -> Result<(), Failu
 /// The file of results, if one is wanted.
 fn open(shader: &Shader, args: &RunArgs) -> Result<Option<Results>, Failure> {
     let (Some(path), Some(seeds)) = (&args.check.results, args.check.many_seeds) else { return Ok(None) };
-    let results = Results::open(path, &job_array(shader, args, seeds), args.check.orders(), args.check.any_build);
+    let results = Results::open(path, &job_array(shader, args, seeds)?, args.check.orders(), args.check.any_build);
     results.map(Some).map_err(|error| Failure::new(error.to_string()))
 }
 
@@ -275,7 +282,7 @@ fn in_other_orders(
     (all, stats): (&mut Vec<Finding>, &mut CheckStats),
     to: &mut Orders,
 ) -> Result<(), Failure> {
-    let (array, shard) = (job_array(shader, args, seeds), args.check.orders());
+    let (array, shard) = (job_array(shader, args, seeds)?, args.check.orders());
     let mut file = open(shader, args)?;
     let of_order = |result: &Json| result["findings"].is_array().then(|| result.clone());
     let earlier = earlier(file.as_ref(), of_order).map_err(|error| Failure::new(error.to_string()))?;

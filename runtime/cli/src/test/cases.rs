@@ -7,8 +7,6 @@ use clap::Parser;
 use crate::args::{Cli, Command, RunArgs};
 use crate::failure::Failure;
 use crate::file;
-use crate::image::{Contents, Source};
-use crate::value::Value;
 
 /// Extensions of shaders.
 const SHADERS: [&str; 5] = ["wgsl", "spv", "spvasm", "comp", "glsl"];
@@ -47,19 +45,7 @@ impl Case {
     /// The files on which its result depends, with the names that they have in a job array.
     pub(super) fn files(&self) -> Vec<(String, &Path)> {
         let Kind::Launch(args, text) = &self.kind else { return vec![(self.name.clone(), &self.path)] };
-        let values = args.bind.iter().chain(&args.uniform).map(|bind| &bind.value);
-        let texels = args.images.texels.iter().filter_map(|texels| Some(&texels.contents.as_ref()?.1));
-        let of_values = values.chain(texels).filter_map(|value| match value {
-            Value::File(path) => Some(path.as_path()),
-            _ => None,
-        });
-        let of_images = args.images.image.iter().filter_map(|image| match &image.source {
-            Source::Picture { path, .. } | Source::Texels { contents: Contents::File(path), .. } => {
-                Some(path.as_path())
-            }
-            _ => None,
-        });
-        let all = [self.path.as_path()].into_iter().chain(of_values).chain(of_images);
+        let all = [self.path.as_path()].into_iter().chain(args.input_files());
         all.map(|path| (format!("{} {text} {}", self.name, path.display()), path)).collect()
     }
 }
