@@ -67,7 +67,7 @@ fn scripts_and_shaders_are_checked_in_many_orders() {
     ] {
         assert!(ended.stdout.contains(part), "{part}\n{}", ended.stdout);
     }
-    let depends = ended.stdout.matches("the result depends on the order: 0.0 differs at byte 0").count();
+    let depends = ended.stdout.matches("the result depends on the order: 0.0 (last) differs at byte 0").count();
     assert!(depends > 0, "{}", ended.stdout);
     // The report is printed once, with the line of the shader.
     assert_eq!(ended.stdout.matches("error[SPELTER-RACE-WAW]").count(), 1, "{}", ended.stdout);
@@ -139,7 +139,7 @@ fn a_list_says_how_shaders_are_launched() {
     folder.write("wrong.launches", b"racy.wgsl\nimage.wgsl --image 0.0=r32float:2x2\n");
     let ended = folder.spelter("test wrong.launches --check");
     assert_eq!(ended.status, 1, "{}", ended.stderr);
-    assert!(ended.stdout.contains("binding 0.0, a storage buffer, has no buffer"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("binding 0.0 (d), a storage buffer, has no buffer"), "{}", ended.stdout);
     assert!(ended.stdout.ends_with("1 passed, 1 failed, 0 skipped\n"), "{}", ended.stdout);
     folder.write("bad.launches", b"racy.wgsl --groups x\n");
     assert!(folder.error("test bad.launches --check").starts_with("bad.launches:1: invalid value 'x'"));
