@@ -106,22 +106,100 @@ fn a_corpus_is_divided_continued_and_merged() {
     let totals = serde_json::json!({ "fail": 4, "findings": 4, "pass": 12, "skipped": 8 });
     assert_eq!(value["totals"], totals);
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
-    // All are done, and the failures count.
+    // All are done, and the failures count, and are listed: as the file has them.
+    let again = folder.spelter(&format!("{line} --results whole.jsonl"));
+    let lines: Vec<_> = again.stdout.lines().collect();
+    assert_eq!(lines[0], "FAIL  corpus/racy.wgsl, of an earlier run, orders 0, 1, 2, 3", "{}", again.stdout);
+    assert_eq!(lines[1], "      1 error of checked mode: SPELTER-RACE-WAW");
+    assert!(lines[2].starts_with("      error[SPELTER-RACE-WAW]: data race (write after write)"), "{}", again.stdout);
+    assert_eq!(lines[3..], ["12 passed, 4 failed, 8 skipped"]);
     let again = folder.spelter(&format!("{line} --results whole.jsonl --json"));
     assert_eq!(again.status, 66, "{}", again.stderr);
     let value: Json = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!((&value["failed"], value["scripts"].as_array().map(Vec::len)), (&4.into(), Some(24)));
+    assert!(value["scripts"].as_array().unwrap().iter().all(|script| script["earlier"] == true), "{value}");
     // Other options are another job array.
     for (options, problem) in [
         ("test corpus --check --many-seeds 5", "its jobs is 24, not 30; its orders is 4, not 5"),
         ("test corpus --check=spec --many-seeds 4", "its profile is \"common\", not \"spec\""),
-        ("test corpus --check --many-seeds 4 --groups 5", "other options were given"),
+        ("test corpus --check --many-seeds 4 --groups 5", "other options or suppressions were given"),
         ("test corpus --check --many-seeds 4 --backend interpreter", "its device.backend is "),
     ] {
         let message = folder.error(&format!("{options} --results whole.jsonl"));
         let expected = format!("whole.jsonl: it has results of another job array: {problem}");
         assert!(message.starts_with(&expected), "{options}: {message}");
     }
+}
+
+/// What is wrong before anything runs is said once, and counted in each order.
+#[test]
+fn an_error_of_the_compiler_is_printed_once() {
+    let folder = corpus("corpus_once");
+    folder.write("corpus/broken.wgsl", b"fn main( {\n");
+    folder.write("corpus/all.launches", b"right.wgsl\n");
+    folder.write("corpus/more/other.launches", b"right.wgsl\n");
+    let ended = folder.spelter("test corpus --check --many-seeds 4");
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    for name in ["broken", "fragment", "image"] {
+        let lines = ended.stdout.matches(&format!("  corpus/{name}.wgsl")).count();
+        assert_eq!(lines - usize::from(name == "broken"), 1, "{name}\n{}", ended.stdout);
+    }
+    assert!(ended.stdout.contains("FAIL  corpus/racy.wgsl, order 3\n"), "{}", ended.stdout);
+    assert!(ended.stdout.ends_with("12 passed, 8 failed, 8 skipped\n"), "{}", ended.stdout);
+    // So is it by a shard without the usual order.
+    let shard = folder.spelter("test corpus/broken.wgsl --check --many-seeds 4 --shard 2/2");
+    assert_eq!(shard.stdout.matches("FAIL  corpus/broken.wgsl\n").count(), 1, "{}", shard.stdout);
+    // Lists in folders are passed over, unless they are named, too.
+    let note = "note: passed over: corpus/all.launches and 1 more; a list of launches must be named\n";
+    assert!(ended.stderr.starts_with(note), "{}", ended.stderr);
+    folder.write("corpus/all.launches", b"corpus/right.wgsl --bind 0.0=zeros:256\n");
+    let named = folder.spelter("test corpus ./corpus/all.launches --check");
+    let note = "note: passed over: corpus/more/other.launches; a list of launches must be named\n";
+    assert!(named.stderr.starts_with(note), "{}", named.stderr);
+}
+
+#[test]
+fn results_that_depend_on_the_order_may_be_denied() {
+    let folder = Folder::with("corpus_deny", "last.wgsl", LAST);
+    folder.write("right.wgsl", RIGHT.as_bytes());
+    let test = |options: &str| folder.spelter(&format!("test right.wgsl last.wgsl --check --many-seeds 6 {options}"));
+    assert_eq!(test("").status, 0);
+    for _ in 0..2 {
+        // Also if all is in the file of results.
+        let denied = test("--deny-order --results r.jsonl");
+        assert_eq!(denied.status, 66, "{}{}", denied.stdout, denied.stderr);
+        assert!(denied.stdout.contains("      the result depends on the order: 0.0 (last) differs at byte 0\n"));
+    }
+    assert!(test("--results r.jsonl").stderr.contains("other options"));
+    assert_eq!(folder.spelter("merge r.jsonl").status, 3);
+
+    let run = |options: &str| {
+        let line = "run last.wgsl --bind 0.0=zeros:4 --groups 8 --check --many-seeds 6";
+        folder.spelter(&format!("{line} {options}"))
+    };
+    let noted = run("");
+    assert_eq!(noted.status, 0, "{}", noted.stderr);
+    assert!(noted.stderr.contains("note: the result depends on the order: 0.0 (last) differs at byte 0 with"));
+    for _ in 0..2 {
+        let denied = run("--deny-order --results run.jsonl");
+        assert_eq!(denied.status, 66, "{}", denied.stderr);
+        let error = "error: the result depends on the order: 0.0 (last) differs at byte 0 with --schedule random:";
+        assert!(denied.stderr.contains(error) && !denied.stderr.contains("note: the result"), "{}", denied.stderr);
+        assert!(denied.stderr.contains("(--deny-order)\n"), "{}", denied.stderr);
+    }
+    assert_eq!(folder.spelter("merge run.jsonl").status, 3);
+    let denied = run("--deny-order --error-exitcode 9 --json");
+    let object: Json = serde_json::from_str(&denied.stdout).unwrap();
+    assert_eq!((denied.status, object["depends_on_order"].is_string()), (9, true), "{}", denied.stderr);
+    for line in [
+        "run last.wgsl --bind 0.0=zeros:4 --check --deny-order",
+        "test last.wgsl --check --deny-order",
+        "test last.wgsl --many-seeds 2 --deny-order",
+    ] {
+        assert!(folder.usage(line).contains("required arguments were not provided"), "{line}");
+    }
+    let line = "run last.wgsl --bind 0.0=zeros:4 --many-seeds 2 --deny-order";
+    assert!(folder.usage(line).contains("needs --check"), "{line}");
 }
 
 #[test]

@@ -23,9 +23,13 @@ pub(super) fn own() -> &'static str {
     })
 }
 
-/// A digest of a program's file, in hexadecimal.
-pub fn digest_program(path: &Path) -> io::Result<String> {
-    hash_of(path).map(|hash| format!("{hash:016x}"))
+/// The build of results that another program made, whose file this is: also a hash of that. Of a program that cannot be
+/// read, the own build.
+pub(super) fn with_program(path: Option<&Path>) -> String {
+    match path.map(hash_of) {
+        Some(Ok(hash)) => format!("{} with program {hash:016x}", own()),
+        _ => own().to_owned(),
+    }
 }
 
 fn hash_of(path: &Path) -> io::Result<u64> {

@@ -6,11 +6,12 @@
 //! the format, and runs job arrays with GNU parallel, Slurm, Ray and nextest.
 
 mod build;
+mod findings;
 mod merge;
 mod results;
 mod shard;
 
-pub use build::digest_program;
+pub use findings::SharedFinding;
 pub use merge::{Merged, Source};
 pub use results::Results;
 pub use shard::Shard;
@@ -51,19 +52,6 @@ impl JobArray {
         json!({ "command": self.name, "settings": self.settings, "jobs": self.jobs })
     }
 
-    /// Whether results of both belong together. With `any_build`, those of another build of the program that is checked
-    /// do: the member `program` of the settings.
-    fn is_same(&self, other: &Self, any_build: bool) -> bool {
-        let settings = |array: &Self| {
-            let mut settings = array.settings.clone();
-            if let (true, Some(members)) = (any_build, settings.as_object_mut()) {
-                members.remove("program");
-            }
-            settings
-        };
-        (&self.name, self.jobs) == (&other.name, other.jobs) && settings(self) == settings(other)
-    }
-
     /// What is wrong with results of this array, which are not those of `wanted`: what differs, at its places.
     fn is_not(&self, wanted: &Self) -> String {
         let mut differences = Vec::new();
@@ -88,17 +76,30 @@ fn add_differences(place: &str, (is, wanted): (&Value, &Value), to: &mut Vec<Str
                 add_differences(&place, (&of(is, name), &of(wanted, name)), to);
             }
         }
-        // Digests tell nobody what differs.
-        _ => to.push(match place {
-            "inputs" => "a file that an option names has changed since".to_owned(),
-            "options" => "other options were given".to_owned(),
-            "program" => "the program has changed since (--any-build)".to_owned(),
-            "scripts" => "the scripts or shaders have changed since, or are others".to_owned(),
-            "shader" => "the shader has changed since".to_owned(),
-            "tests" => "the tests have changed since, or are others".to_owned(),
+        _ => to.push(match changed(place) {
+            Some(change) if is_digest(is) || is_digest(wanted) => change.to_owned(),
             _ => format!("its {place} is {is}, not {wanted}"),
         }),
     }
+}
+
+/// What another digest means, by the name of the setting: the digests themselves tell nobody what differs.
+fn changed(setting: &str) -> Option<&'static str> {
+    Some(match setting {
+        "files" => "the files have changed since, or are others",
+        "inputs" => "a file that an option names has changed since",
+        "options" => "other options or suppressions were given",
+        "scripts" => "the scripts or shaders have changed since, or are others",
+        "shader" => "the shader has changed since",
+        "tests" => "the tests have changed since, or are others",
+        _ => return None,
+    })
+}
+
+/// Whether a setting is a result of [`digest`].
+fn is_digest(value: &Value) -> bool {
+    let is_hex = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    value.as_str().is_some_and(is_hex)
 }
 
 /// The first line of a file of results.

@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Read as _, Seek, SeekFrom, Write};
 
 use serde_json::{Map, Value};
 
+use super::findings::{Findings, SharedFinding};
 use super::{Error, Header, JobArray, Line, Shard, build_name, hash_of};
 
 /// The longest line of a file of results, in bytes.
@@ -26,6 +27,7 @@ pub struct Merged {
     files: Vec<Input>,
     results: BTreeMap<u64, Place>,
     totals: BTreeMap<String, u64>,
+    findings: Findings,
 }
 
 /// A file that was read.
@@ -96,8 +98,9 @@ impl Merged {
                 files: Vec::new(),
                 results: BTreeMap::new(),
                 totals: BTreeMap::new(),
+                findings: Findings::default(),
             });
-            if !array.is_same(&merged.array, any_build) {
+            if array != merged.array {
                 return Err(wrong(array.is_not(&merged.array)));
             }
             merged.add_build(build, any_build).map_err(wrong)?;
@@ -130,6 +133,7 @@ impl Merged {
         let Some(known) = self.results.get(&job) else {
             self.results.insert(job, place);
             self.add_totals(result);
+            self.findings.add(job, result);
             return Ok(());
         };
         let says_other = known.failed.is_some() && place.failed.is_some() && known.failed != place.failed;
@@ -205,6 +209,24 @@ impl Merged {
     /// The number of jobs that have a result.
     pub fn done(&self) -> u64 {
         self.results.len() as u64
+    }
+
+    /// The ranges of jobs that failed: first and last, in ascending order.
+    pub fn failed_jobs(&self) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        let failed = self.results.iter().filter(|(_, place)| place.failed == Some(true));
+        for (&job, _) in failed {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == job => *last = job,
+                _ => ranges.push((job, job)),
+            }
+        }
+        ranges
+    }
+
+    /// What jobs found: the severest first.
+    pub fn findings(&self) -> Vec<&SharedFinding> {
+        self.findings.sorted()
     }
 
     /// The ranges of jobs without a result: first and last, in ascending order.
@@ -336,7 +358,11 @@ mod tests {
     fn failures_are_counted_and_kept() {
         let (first, second) = (text("1/2", &[0, 2, 4]), text("2/2", &[1, 3]));
         let mut merged = read([("a", &*first), ("b", &*second)]).unwrap();
-        assert_eq!(merged.failed(), 1);
+        assert_eq!((merged.failed(), merged.failed_jobs()), (1, vec![(4, 4)]));
+        let all = first.replace("\"failed\":false", "\"failed\":true");
+        let ranges = read([("a", &*all), ("b", &*second.replace("\"failed\":false", "\"failed\":true"))]);
+        assert_eq!(ranges.unwrap().failed_jobs(), [(0, 4)]);
+        assert_eq!(read([("a", &*all)]).unwrap().failed_jobs(), [(0, 0), (2, 2), (4, 4)]);
         assert_eq!(read([("all", &*written(&mut merged))]).unwrap().failed(), 1);
         let other = first.replace("\"failed\":true", "\"failed\":false");
         assert!(read([("a", &*first), ("b", &*other)]).is_err(), "it does not depend on where a job runs");

@@ -29,6 +29,22 @@ impl Results {
     /// Creates the file, or reads it to continue. An error if it cannot be written, if another process writes it, or if
     /// it belongs to another job array or shard, or to another build unless that is wanted (`any_build`).
     pub fn open(path: &Path, array: &JobArray, shard: Shard, any_build: bool) -> Result<Self, Error> {
+        Self::open_of_build(path, array, shard, build::own(), any_build)
+    }
+
+    /// As [`Self::open`], for results that another program makes, whose file is `program` if it was found: another
+    /// build of that is another build, too.
+    pub fn open_of_program(
+        path: &Path,
+        array: &JobArray,
+        shard: Shard,
+        program: Option<&Path>,
+        any_build: bool,
+    ) -> Result<Self, Error> {
+        Self::open_of_build(path, array, shard, &build::with_program(program), any_build)
+    }
+
+    fn open_of_build(path: &Path, array: &JobArray, shard: Shard, own: &str, any_build: bool) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error(format!("{}: {error}", path.display()));
         let mut file =
             File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
@@ -44,7 +60,6 @@ impl Results {
         file.read_to_string(&mut text).map_err(failed)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         // Only what a killed process began to write is removed.
-        let own = build::own();
         let header = Header { array: array.clone(), shard, build: Some(own.to_owned()) }.line();
         if whole == 0 && !header.starts_with(&text) {
             return Err(Error(format!(
@@ -54,7 +69,7 @@ impl Results {
         }
         let (done, last_build) = match whole {
             0 => (BTreeSet::new(), None),
-            _ => done_in(path, &text[..whole], (array, shard), any_build)?,
+            _ => done_in(path, &text[..whole], (array, shard), (own, any_build))?,
         };
         // A line without an end is that of a process that was killed.
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
@@ -119,24 +134,23 @@ fn done_in(
     path: &Path,
     text: &str,
     (array, shard): (&JobArray, Shard),
-    any_build: bool,
+    (own, any_build): (&str, bool),
 ) -> Result<(BTreeSet<u64>, Option<String>), Error> {
     let wrong = |problem: String| Error(format!("{}: {problem}", path.display()));
     let mut lines = text.lines();
     let header = lines.next().and_then(Header::parse);
     let header = header.ok_or_else(|| wrong("not a file of results: it does not begin with a job array".to_owned()))?;
-    if !header.array.is_same(array, any_build) {
+    if header.array != *array {
         return Err(wrong(header.array.is_not(array)));
     }
     if header.shard != shard {
         return Err(wrong(format!("it is of shard {}, not of {shard}", header.shard)));
     }
     let same = |other: Option<&str>| match other {
-        _ if any_build || other == Some(build::own()) => Ok(()),
+        _ if any_build || other == Some(own) => Ok(()),
         _ => Err(wrong(format!(
-            "it has results of another build, {}, not of {}: --any-build continues it",
-            build_name(other),
-            build::own()
+            "it has results of another build, {}, not of {own}: --any-build continues it",
+            build_name(other)
         ))),
     };
     same(header.build.as_deref())?;

@@ -1,11 +1,11 @@
 //! `spelter check --many-seeds`: runs of a program in many orders, which a file of results may keep as a job array.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use serde_json::{Value, json};
 use spelter::check::Severity;
-use spelter_jobs::{JobArray, Results, digest, digest_program, earlier, jobs_left};
+use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
 use vulkan_spelter::options::UNCHECKED_STATUS;
 
 use super::folder::Folder;
@@ -26,7 +26,11 @@ pub(super) fn run(
 ) -> Result<(Merged, u8), Failure> {
     let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let (array, shard) = (job_array(args)?, args.orders());
-    let opened = args.results.as_ref().map(|path| Results::open(path, &array, shard, args.any_build)).transpose();
+    let open = |path: &PathBuf| {
+        let program = args.command.first().and_then(|name| program_file(name));
+        Results::open_of_program(path, &array, shard, program.as_deref(), args.any_build)
+    };
+    let opened = args.results.as_ref().map(open).transpose();
     let mut results = opened.map_err(wrong)?;
     let (mut all, mut status, mut read) = (Merged::default(), 0, 0);
     let result = |result: &Value| result["findings"].is_array().then(|| result.clone());
@@ -93,19 +97,15 @@ fn job_array(args: &CheckCommandArgs) -> Result<JobArray, Failure> {
     let filter = with_files(args.filter(), &args.suppressions)?;
     let options = digest(&format!("{:?}", (filter, check_memory, graphics, time_limit)));
     let backend = environment::inherited_backend()?.name();
-    let settings = json!({
-        "command": command, "profile": args.profile.name(), "options": options, "backend": backend,
-        "program": command.first().and_then(|name| digest_of(name)),
-    });
+    let settings =
+        json!({ "command": command, "profile": args.profile.name(), "options": options, "backend": backend });
     Ok(JobArray { name: "check --many-seeds".to_owned(), settings, jobs: args.many_seeds.unwrap_or(1).into() })
 }
 
-/// A digest of the program that a command's first word names; `None` if it is not found. Results are of this build of
-/// it, unless `--any-build` says otherwise.
-fn digest_of(name: &str) -> Option<String> {
-    let of = |path: &Path| digest_program(path).ok();
-    if name.contains(std::path::MAIN_SEPARATOR) {
-        return of(Path::new(name));
-    }
-    std::env::split_paths(&std::env::var_os("PATH")?).find_map(|folder| of(&folder.join(name)))
+/// The file of the program that a command's first word names, as a shell finds it.
+fn program_file(name: &str) -> Option<PathBuf> {
+    let is_path = name.contains(MAIN_SEPARATOR);
+    let folders =
+        if is_path { vec![PathBuf::new()] } else { std::env::split_paths(&std::env::var_os("PATH")?).collect() };
+    folders.into_iter().map(|folder| folder.join(name)).find(|path| Path::is_file(path))
 }

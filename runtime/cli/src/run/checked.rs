@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use spelter::check::report::{fingerprint, stats_json};
 use spelter::check::{CheckStats, Finding, Severity};
 use spelter::{Context, Schedule};
-use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
+use spelter_jobs::{JobArray, Results, digest, earlier};
 
 use super::bind::BoundResources;
 use crate::args::{CheckArgs, RunArgs};
@@ -80,7 +80,9 @@ impl Checked {
     /// The exit status: 0, or that of the options if there is an error in this process or in the file of results.
     pub(super) fn status(&self, args: &CheckArgs) -> u8 {
         match self.all.count(Severity::Error) {
-            0 => args.status_without_error(self.report.stats.is_partial() || self.orders.is_partial()),
+            0 if self.denied(args).is_none() => {
+                args.status_without_error(self.report.stats.is_partial() || self.orders.is_partial())
+            }
             _ => args.error_status(),
         }
     }
@@ -90,9 +92,15 @@ impl Checked {
         &self.all.findings
     }
 
-    /// Notes about the orders.
+    /// That results depend on the order, if the options deny that.
+    pub(super) fn denied(&self, args: &CheckArgs) -> Option<Failure> {
+        let differs = self.orders.differs.as_ref().filter(|_| args.deny_order)?;
+        Some(Failure::new(format!("{differs} (--deny-order)")))
+    }
+
+    /// Notes about the orders, without what is denied.
     pub(super) fn notes(&self, args: &CheckArgs) -> Vec<String> {
-        let mut notes: Vec<String> = self.orders.differs.iter().cloned().collect();
+        let mut notes: Vec<String> = self.orders.differs.iter().filter(|_| !args.deny_order).cloned().collect();
         let Some(path) = args.results.as_ref().map(|path| path.display()) else { return notes };
         match (self.orders.earlier_errors(), self.orders.earlier_partial()) {
             (0, 0) => {}
@@ -231,7 +239,8 @@ fn job_array(shader: &Shader, args: &RunArgs, seeds: u32) -> Result<JobArray, Fa
     let launch = (entry, groups, invocations, bind, uniform, images, push, spec, repeat);
     let options = digest(&format!("{launch:?}{:?}", (check, check_memory, filter)));
     let file = args.file.file_name().unwrap_or_default().to_string_lossy();
-    let inputs = args.input_files().into_iter().map(|path| (path.display().to_string(), path));
+    // By their numbers: the options have their names.
+    let inputs = (0..).zip(args.input_files()).map(|(number, path): (u32, _)| (number.to_string(), path));
     Ok(JobArray {
         name: "run --many-seeds".to_owned(),
         settings: json!({
@@ -265,7 +274,7 @@ fn record(
     let Some(to) = to else { return Ok(()) };
     let report = Report::new(findings, CheckStats::default(), (shader, args))?;
     let status = match report.count(Severity::Error) {
-        0 => args.check.status_without_error(partial),
+        0 if differs.is_none() || !args.check.deny_order => args.check.status_without_error(partial),
         _ => args.check.error_status(),
     };
     let result =
@@ -282,7 +291,6 @@ fn in_other_orders(
     (all, stats): (&mut Vec<Finding>, &mut CheckStats),
     to: &mut Orders,
 ) -> Result<(), Failure> {
-    let (array, shard) = (job_array(shader, args, seeds)?, args.check.orders());
     let mut file = open(shader, args)?;
     let of_order = |result: &Json| result["findings"].is_array().then(|| result.clone());
     let earlier = earlier(file.as_ref(), of_order).map_err(|error| Failure::new(error.to_string()))?;
@@ -295,7 +303,10 @@ fn in_other_orders(
         to.earlier.push(result);
     }
     to.failed.extend(expected.err().map(|failure| (0, failure.to_string())));
-    let mut orders = jobs_left(file.as_ref(), &array, shard);
+    let mut orders: Vec<u64> = match &file {
+        Some(file) => file.left(),
+        None => args.check.orders().pick(0..seeds.into()).collect(),
+    };
     if orders.first() == Some(&0) {
         orders.remove(0);
         record(&mut file, 0, all.clone(), (None, stats.is_partial(), to.failed.get(&0)), (shader, args))?;

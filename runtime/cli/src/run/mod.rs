@@ -92,6 +92,7 @@ fn execute(
         output.flush()?;
         checked.print(true);
     }
+    checked.denied(&args.check).iter().for_each(output::report);
     check::write_files(&args.check.files(), checked.findings())?;
     Ok(checked.status(&args.check))
 }

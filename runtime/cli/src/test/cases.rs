@@ -7,6 +7,7 @@ use clap::Parser;
 use crate::args::{Cli, Command, RunArgs};
 use crate::failure::Failure;
 use crate::file;
+use crate::output;
 
 /// Extensions of shaders.
 const SHADERS: [&str; 5] = ["wgsl", "spv", "spvasm", "comp", "glsl"];
@@ -51,13 +52,13 @@ impl Case {
 }
 
 /// The files, and those in folders and their subfolders, in the order of the arguments, then by name: scripts, and
-/// shaders if they are checked.
+/// shaders if they are checked. A list of launches in a folder is passed over, with a note.
 pub(super) fn find(paths: &[PathBuf], is_checked: bool) -> Result<Vec<Case>, Failure> {
-    let mut found = Vec::new();
+    let (mut found, mut lists) = (Vec::new(), Vec::new());
     for path in paths {
         if path.is_dir() {
             let mut files = Vec::new();
-            below(path, is_checked, &mut files)?;
+            below(path, is_checked, &mut files, &mut lists)?;
             if files.is_empty() {
                 let what = if is_checked { "no .amber file and no shader" } else { "no .amber file" };
                 return Err(Failure::file(path, format!("there is {what} in it")));
@@ -69,6 +70,13 @@ pub(super) fn find(paths: &[PathBuf], is_checked: bool) -> Result<Vec<Case>, Fai
         } else {
             found.push(of_file(path.clone()));
         }
+    }
+    lists.retain(|list| !paths.iter().any(|path| is_same(path, list)));
+    lists.sort();
+    lists.dedup();
+    if let Some(list) = lists.first() {
+        let more = if lists.len() > 1 { format!(" and {} more", lists.len() - 1) } else { String::new() };
+        output::note(format_args!("passed over: {}{more}; a list of launches must be named", list.display()));
     }
     match found.iter().find(|case| !matches!(case.kind, Kind::Script)) {
         Some(shader) if !is_checked => Err(Failure::usage(format!(
@@ -92,16 +100,24 @@ fn of_file(path: PathBuf) -> Case {
     Case::of_file(path, kind)
 }
 
-fn below(folder: &Path, is_checked: bool, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+/// Whether two names are those of one file.
+fn is_same(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Adds the files in a folder that are run, and the lists of launches, which are not.
+fn below(folder: &Path, is_checked: bool, found: &mut Vec<PathBuf>, lists: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let failure = |error| Failure::file(folder, error);
     for entry in std::fs::read_dir(folder).map_err(failure)? {
         let entry = entry.map_err(failure)?;
         let (path, kind) = (entry.path(), entry.file_type().map_err(failure)?);
         // Links to folders are not followed: they may lead back.
         if kind.is_dir() {
-            below(&path, is_checked, found)?;
+            below(&path, is_checked, found, lists)?;
         } else if extension(&path) == "amber" || is_checked && is_shader(&path) {
             found.push(path);
+        } else if extension(&path) == LIST {
+            lists.push(path);
         }
     }
     Ok(())

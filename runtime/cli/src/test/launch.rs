@@ -4,6 +4,7 @@ use spelter::check::{CheckStats, Finding};
 use spelter::choose_entry;
 
 use super::cases::{Case, Kind};
+use super::report::BY_ORDER;
 use crate::amber::Stop;
 use crate::args::{RunArgs, TestArgs};
 use crate::failure::Failure;
@@ -31,6 +32,8 @@ pub(super) struct Found {
     pub(super) stats: CheckStats,
     /// Something to know about a success.
     pub(super) note: Option<String>,
+    /// Whether the latest kernel ran, instead of being refused before.
+    pub(super) has_run: bool,
 }
 
 impl Launches {
@@ -76,9 +79,11 @@ impl Launches {
             let runs: Result<Vec<_>, Stop> = self.runs.iter().map(|run| self.once(run, 0, args, false)).collect();
             self.expected = Some(runs?.into_iter().map(|ran| ran.contents).collect());
         }
-        let mut notes = Vec::new();
+        let (mut differences, mut notes) = (Vec::new(), Vec::new());
         for (at, run) in self.runs.iter().enumerate() {
+            found.has_run = false;
             let ran = self.once(run, order, args, true)?;
+            found.has_run = true;
             found.findings.extend(ran.findings);
             found.stats += ran.stats;
             if let Some(failure) = ran.failure {
@@ -87,9 +92,13 @@ impl Launches {
             let expected = self.expected.as_ref().and_then(|expected| expected.get(at));
             if let Some(difference) = expected.and_then(|expected| run::difference(&ran.names, expected, &ran.contents))
             {
-                notes.push(format!("the result depends on the order: {difference}"));
+                differences.push(format!("{BY_ORDER}{difference}"));
             }
         }
+        if args.check.deny_order && !differences.is_empty() {
+            return Err(Stop::Fail(differences.join("\n")));
+        }
+        notes.append(&mut differences);
         if !self.without.is_empty() {
             notes.push(format!("not run: {}", self.without.join("; ")));
         }

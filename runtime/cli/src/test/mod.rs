@@ -49,6 +49,9 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
     let mut reports: BTreeMap<_, _> =
         earlier(results.as_ref(), Report::of_result).map_err(wrong)?.into_iter().collect();
     let before = reports.len();
+    if !args.json {
+        report::print_earlier(reports.values(), output)?;
+    }
     let left = jobs_left(results.as_ref(), &array, args.array.shard);
     let bar = progress(left.len(), args.json);
     let mut runner = Runner { args, filter, latest: None };
@@ -85,7 +88,7 @@ fn job_array(cases: &[Case], args: &TestArgs, filter: &Filter) -> JobArray {
         settings["orders"] = args.check.many_seeds.into();
     }
     if let Some(profile) = args.check.check {
-        let options = (filter, args.check.check_memory, args.check.groups);
+        let options = (filter, args.check.check_memory, args.check.groups, args.check.deny_order);
         settings["profile"] = profile.name().into();
         settings["options"] = digest(&format!("{options:?}")).into();
     }
@@ -110,12 +113,13 @@ impl Runner<'_> {
             found.findings.iter_mut().for_each(|finding| check::in_file(finding, launches.shader()));
         }
         found.findings.retain(|finding| self.filter.wants(finding) && !self.filter.suppresses(finding));
+        let order = (self.args.check.many_seeds > 1).then_some(order);
+        let verdict = report::with_findings(verdict, &found.findings);
+        let checked = self.args.check.check.map(|_| report::Checked::new(found.findings, &found.stats));
         Report {
-            name: case.name.clone(),
-            order: (self.args.check.many_seeds > 1).then_some(order),
-            verdict: report::with_findings(verdict, &found.findings),
-            checked: self.args.check.check.map(|_| report::Checked::new(found.findings, &found.stats)),
+            is_of_all_orders: !found.has_run && !matches!(verdict, Verdict::Pass(_)),
             time: start.elapsed(),
+            ..Report::new(case.name.clone(), order, verdict, checked)
         }
     }
 

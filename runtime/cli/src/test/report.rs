@@ -16,6 +16,9 @@ use crate::output::{self, Output};
 /// What the message about errors of checked mode ends with.
 const BY_CHECK: &str = " of checked mode";
 
+/// What a message about results of a shader in several orders begins with.
+pub(super) const BY_ORDER: &str = "the result depends on the order: ";
+
 /// The result of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -51,11 +54,13 @@ impl Verdict {
 /// The verdict on a job with these findings: one that passed otherwise fails if there is an error.
 pub(super) fn with_findings(verdict: Verdict, findings: &[Finding]) -> Verdict {
     let errors: Vec<_> = findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
+    let rules: BTreeSet<_> = errors.iter().map(|finding| finding.rule.name()).collect();
+    let rules = rules.into_iter().collect::<Vec<_>>().join(", ");
+    let of_check = |count: usize| format!("{count} {}{BY_CHECK}: {rules}", if count == 1 { "error" } else { "errors" });
     match (verdict, errors.len()) {
-        (Verdict::Pass(_), count @ 1..) => {
-            let rules: BTreeSet<_> = errors.iter().map(|finding| finding.rule.name()).collect();
-            let rules = rules.into_iter().collect::<Vec<_>>().join(", ");
-            Verdict::Fail(format!("{count} {}{BY_CHECK}: {rules}", if count == 1 { "error" } else { "errors" }))
+        (Verdict::Pass(_), count @ 1..) => Verdict::Fail(of_check(count)),
+        (Verdict::Fail(message), count @ 1..) if message.starts_with(BY_ORDER) => {
+            Verdict::Fail(format!("{message}\n{}", of_check(count)))
         }
         (verdict, _) => verdict,
     }
@@ -86,22 +91,36 @@ pub(super) struct Report {
     pub(super) order: Option<u64>,
     pub(super) verdict: Verdict,
     pub(super) checked: Option<Checked>,
+    /// Whether nothing ran before the verdict, as after an error of the compiler: it is that of each order.
+    pub(super) is_of_all_orders: bool,
+    /// Whether a file of results has it.
+    pub(super) is_earlier: bool,
     pub(super) time: Duration,
 }
 
-/// Findings whose texts were printed.
+/// What was printed of files: it is not printed again for each of their orders.
 #[derive(Debug, Default)]
-pub(super) struct Shown(BTreeSet<(String, String)>);
+pub(super) struct Shown {
+    /// By name, fingerprints of findings.
+    findings: BTreeSet<(String, String)>,
+    /// By name, the reasons of verdicts of all orders.
+    verdicts: BTreeSet<(String, String)>,
+}
 
 impl Report {
+    pub(super) fn new(name: String, order: Option<u64>, verdict: Verdict, checked: Option<Checked>) -> Self {
+        Self { name, order, verdict, checked, is_of_all_orders: false, is_earlier: false, time: Duration::ZERO }
+    }
+
     /// Whether checked mode is on and a part was not checked.
     pub(super) fn is_partial(&self) -> bool {
         self.checked.as_ref().is_some_and(|checked| checked.partial)
     }
 
-    /// Whether it failed by errors of checked mode only.
+    /// Whether it failed by errors of checked mode only, of which results that depend on the order are one.
     fn failed_by_check(&self) -> bool {
-        matches!(&self.verdict, Verdict::Fail(message) if self.checked.is_some() && message.contains(BY_CHECK))
+        let is_of_check = |message: &str| message.contains(BY_CHECK) || message.starts_with(BY_ORDER);
+        matches!(&self.verdict, Verdict::Fail(message) if self.checked.is_some() && is_of_check(message))
     }
 
     /// What a file of results keeps: what is the same on every machine.
@@ -133,27 +152,30 @@ impl Report {
             Some(Ok(Schedule::Random(order))) => Some(order),
             Some(_) => Some(0),
         };
-        Some(Self { name, order, verdict, checked, time: Duration::ZERO })
+        Some(Self { is_earlier: true, ..Self::new(name, order, verdict, checked) })
     }
 
     /// Prints a line, and the findings that no other job of the case had; with `quiet` only for jobs that did not pass.
     pub(super) fn print(&self, quiet: bool, shown: &mut Shown, output: &mut Output) -> Result<(), Failure> {
+        if let (true, (_, Some(reason))) = (self.is_of_all_orders, self.verdict.parts())
+            && !shown.verdicts.insert((self.name.clone(), reason.to_owned()))
+        {
+            return Ok(());
+        }
         let name = match self.order {
-            Some(order @ 1..) => format!("{}, order {order}", self.name),
+            Some(order @ 1..) if !self.is_of_all_orders => format!("{}, order {order}", self.name),
             _ => self.name.clone(),
         };
         match &self.verdict {
             Verdict::Pass(None) if quiet => Ok(()),
             Verdict::Pass(None) => output.line(format!("{}  {name}", output.good("pass"))),
             Verdict::Pass(Some(note)) => output.line(format!("{}  {name}: {note}", output.good("pass"))),
-            Verdict::Fail(message) => {
-                output.line(format!("{}  {name}\n      {}", output.strong("FAIL"), message.replace('\n', "\n      ")))
-            }
+            Verdict::Fail(message) => output.line(failed(&name, message, output)),
             Verdict::Skip(reason) => output.line(format!("{}  {name}: {reason}", output.faint("skip"))),
         }?;
         let findings = self.checked.iter().flat_map(|checked| &checked.texts);
         for finding in findings.filter(|finding| finding.severity == Severity::Error) {
-            if shown.0.insert((self.name.clone(), report::fingerprint(finding))) {
+            if shown.findings.insert((self.name.clone(), report::fingerprint(finding))) {
                 output.line(report::text(finding, &[], false).trim_end())?;
             }
         }
@@ -163,8 +185,47 @@ impl Report {
     fn json(&self) -> Json {
         let mut object = self.result();
         object["seconds"] = self.time.as_secs_f64().into();
+        object["earlier"] = self.is_earlier.into();
         object
     }
+}
+
+/// The lines of a failure.
+fn failed(name: &str, message: &str, output: &Output) -> String {
+    format!("{}  {name}\n      {}", output.strong("FAIL"), message.replace('\n', "\n      "))
+}
+
+/// Prints the failures of an earlier run: each once, with all its orders. Of a finding there is a line, since a file of
+/// results has no source.
+pub(super) fn print_earlier<'a>(reports: impl Iterator<Item = &'a Report>, output: &mut Output) -> Result<(), Failure> {
+    let mut groups: Vec<(&str, &str, Vec<&Report>)> = Vec::new();
+    for report in reports {
+        let Verdict::Fail(message) = &report.verdict else { continue };
+        // The orders of a file follow each other.
+        let mut of_file = groups.iter_mut().rev().take_while(|(name, ..)| *name == report.name);
+        match of_file.find(|(_, known, _)| known == message) {
+            Some((.., same)) => same.push(report),
+            None => groups.push((&report.name, message, vec![report])),
+        }
+    }
+    for (name, message, reports) in groups {
+        let orders: Vec<_> = reports.iter().filter_map(|report| report.order).map(|order| order.to_string()).collect();
+        let orders = match orders.len() {
+            0 => String::new(),
+            1 => format!(", order {}", orders[0]),
+            _ => format!(", orders {}", orders.join(", ")),
+        };
+        output.line(failed(&format!("{name}, of an earlier run{orders}"), message, output))?;
+        let findings = reports.iter().filter_map(|report| report.checked.as_ref()).flat_map(|all| &all.findings);
+        let mut shown = BTreeSet::new();
+        for finding in findings.filter(|finding| finding["severity"] == Severity::Error.name()) {
+            let text = |name: &str| finding[name].as_str().unwrap_or_default();
+            if shown.insert(text("fingerprint")) {
+                output.line(format!("      error[{}]: {}", text("id"), text("title")))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Prints the summary. An error if a job failed otherwise than by checked mode; else returns the exit status.
