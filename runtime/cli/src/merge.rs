@@ -21,6 +21,9 @@ const MAX_OPEN: usize = 512;
 /// Ranges of jobs, shards or findings that are listed.
 const MAX_SHOWN: usize = 20;
 
+/// Shards that JSON lists: a mistyped number of them needs no memory.
+const MAX_LISTED: usize = 1 << 16;
+
 /// The exit status if all jobs have results, and some of them failed.
 const FAILED: u8 = 3;
 
@@ -43,7 +46,7 @@ pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<u8, Failure> 
         written.map_err(|error| Failure::file(path, error))?;
     }
     let (array, missing, failed) = (merged.array(), merged.missing(), merged.failed());
-    let shards = merged.missing_shards();
+    let shards = merged.missing_shards(MAX_LISTED);
     if args.json {
         let without_file = shards.iter().filter(|(.., has_file)| !has_file).map(|(shard, ..)| shard.to_string());
         output.json(&json!({

@@ -7,12 +7,12 @@ use serde_json::Value as Json;
 use crate::common::Folder;
 
 /// All invocations write a word.
-const RACY: &str = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+pub(crate) const RACY: &str = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
 @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) { d[0] = l; }
 ";
 
 /// Each invocation writes its own word.
-const RIGHT: &str = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+pub(crate) const RIGHT: &str = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { d[id.x] = d[id.x] + 1u; }
 ";
 
@@ -22,11 +22,11 @@ const LAST: &str = "@group(0) @binding(0) var<storage, read_write> last: atomic<
 ";
 
 /// Needs an image, of which nothing says what it is.
-const IMAGE: &str = "@group(0) @binding(0) var to: texture_storage_2d<r32float, write>;
+pub(crate) const IMAGE: &str = "@group(0) @binding(0) var to: texture_storage_2d<r32float, write>;
 @compute @workgroup_size(1) fn main() { textureStore(to, vec2(0u, 0u), vec4(1.0)); }
 ";
 
-const FRAGMENT: &str = "@fragment fn main() -> @location(0) vec4f { return vec4f(); }\n";
+pub(crate) const FRAGMENT: &str = "@fragment fn main() -> @location(0) vec4f { return vec4f(); }\n";
 
 const AFFINE: &str = include_str!("scripts/affine.amber");
 
@@ -75,8 +75,12 @@ fn scripts_and_shaders_are_checked_in_many_orders() {
     assert!(ended.stderr.contains("note: checked: 1 error"), "{}", ended.stderr);
     assert!(ended.stderr.ends_with("error: 3 of 18 runs failed\n"), "{}", ended.stderr);
     // What is suppressed fails nothing.
-    let ended = folder.spelter("test corpus --check --many-seeds 2 --suppress rule:SPELTER-RACE-WAW --quiet");
+    let line = "test corpus --check --many-seeds 2 --suppress rule:SPELTER-RACE-WAW --quiet";
+    let ended = folder.spelter(&format!("{line} --allow-unchecked"));
     assert_eq!(ended.status, 0, "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stderr.contains("in what was checked, 2 suppressed\n"), "{}", ended.stderr);
+    // The shader that needs options was not checked.
+    assert_eq!(folder.spelter(line).status, 67);
 }
 
 #[test]
@@ -102,8 +106,11 @@ fn a_corpus_is_divided_continued_and_merged() {
     let merged = folder.spelter("merge 3.jsonl 1.jsonl 2.jsonl --out all.jsonl --json");
     assert_eq!(merged.status, 3, "{}", merged.stderr);
     let value: Json = serde_json::from_str(&merged.stdout).unwrap();
-    assert_eq!((&value["done"], &value["failed"]), (&24.into(), &4.into()));
-    let totals = serde_json::json!({ "fail": 4, "findings": 4, "pass": 12, "skipped": 8 });
+    // 4 of a race, and 4 of what was not checked.
+    assert_eq!((&value["done"], &value["failed"]), (&24.into(), &8.into()));
+    let totals = serde_json::json!({
+        "fail": 4, "findings": 4, "not_shown": 0, "pass": 12, "skipped": 8, "suppressed": 0,
+    });
     assert_eq!(value["totals"], totals);
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
     // All are done, and the failures count, and are listed: as the file has them.

@@ -7,11 +7,13 @@
 
 mod build;
 mod findings;
+mod left;
 mod merge;
 mod results;
 mod shard;
 
 pub use findings::SharedFinding;
+pub use left::JobsLeft;
 pub use merge::{Merged, Source};
 pub use results::Results;
 pub use shard::Shard;
@@ -179,7 +181,8 @@ pub fn digest(text: &str) -> String {
     digest_bytes(text.as_bytes())
 }
 
-fn digest_bytes(bytes: &[u8]) -> String {
+/// As [`digest`], of bytes.
+pub fn digest_bytes(bytes: &[u8]) -> String {
     format!("{:016x}", hash_of(bytes))
 }
 
@@ -224,9 +227,9 @@ impl JobArgs {
 }
 
 /// The jobs of a shard that are still to be run, in ascending order: all without a file of results.
-pub fn jobs_left(results: Option<&Results>, array: &JobArray, shard: Shard) -> Vec<u64> {
+pub fn jobs_left(results: Option<&Results>, array: &JobArray, shard: Shard) -> JobsLeft {
     match results {
         Some(results) => results.left(),
-        None => shard.pick(0..array.jobs).collect(),
+        None => JobsLeft::of(shard, array.jobs),
     }
 }

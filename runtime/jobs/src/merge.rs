@@ -186,9 +186,9 @@ impl Merged {
         self.results.values().filter(|place| place.failed == Some(true)).count() as u64
     }
 
-    /// The shards that lack jobs, each with their number and whether it has a file. None if the files are not all of
-    /// the same number of shards, or of the whole.
-    pub fn missing_shards(&self) -> Vec<(Shard, u64, bool)> {
+    /// The shards that lack jobs, each with their number and whether it has a file: the first `limit`. None if the files
+    /// are not all of the same number of shards, or of the whole.
+    pub fn missing_shards(&self, limit: usize) -> Vec<(Shard, u64, bool)> {
         let Some((_, of)) = self.files.first().map(|file| file.shard.numbers()).filter(|(_, of)| *of > 1) else {
             return Vec::new();
         };
@@ -203,7 +203,7 @@ impl Merged {
             let lacks = jobs - done.get(&index).copied().unwrap_or(0);
             (Shard::part(index, of), lacks, with_file.contains(&index))
         });
-        lacking.filter(|(_, lacks, _)| *lacks > 0).collect()
+        lacking.filter(|(_, lacks, _)| *lacks > 0).take(limit).collect()
     }
 
     /// The number of jobs that have a result.
@@ -237,7 +237,8 @@ impl Merged {
             if job > next {
                 ranges.push((next, job - 1));
             }
-            next = job + 1;
+            // A damaged header may have any number.
+            next = job.saturating_add(1);
         }
         ranges
     }
@@ -343,7 +344,7 @@ mod tests {
         let lacking = |files: &[&str]| {
             let source = |text: &&str| Box::new(io::Cursor::new(text.as_bytes().to_vec())) as Box<dyn Source>;
             let merged = Merged::read(files.iter().map(|text| ("a".to_owned(), source(text))), false).unwrap();
-            let shards = merged.missing_shards();
+            let shards = merged.missing_shards(9);
             shards.iter().map(|(shard, lacks, has)| (shard.to_string(), *lacks, *has)).collect::<Vec<_>>()
         };
         assert_eq!(lacking(&[&first, &second]), [("1/3".into(), 1, true), ("3/3".into(), 2, false)]);
@@ -352,6 +353,15 @@ mod tests {
         assert_eq!(lacking(&[&text("2/9", &[1])]).len(), 5);
         assert_eq!(lacking(&[&first, &text("1/2", &[2])]), []);
         assert_eq!(lacking(&[&text("1/1", &[2])]), []);
+    }
+
+    #[test]
+    fn damaged_and_huge_numbers_are_only_counted() {
+        let huge = text("1/1", &[0]).replace("\"jobs\":6", &format!("\"jobs\":{}", u64::MAX));
+        let merged = read([("a", &*huge)]).unwrap();
+        assert_eq!(merged.missing(), [(1, u64::MAX - 1)]);
+        let shards = huge.replace("1/1", &format!("1/{}", u64::MAX));
+        assert_eq!(read([("a", &*shards)]).unwrap().missing_shards(3).len(), 3);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Error, Header, JobArray, Line, Shard, build, build_name};
+use super::{Error, Header, JobArray, JobsLeft, Line, Shard, build, build_name};
 
 /// The file of results of a shard.
 #[derive(Debug)]
@@ -88,8 +88,8 @@ impl Results {
     }
 
     /// The jobs of the shard that are not done, in ascending order.
-    pub fn left(&self) -> Vec<u64> {
-        self.shard.pick(0..self.jobs).filter(|job| !self.done.contains(job)).collect()
+    pub fn left(&self) -> JobsLeft {
+        JobsLeft::new(self.shard, self.jobs, self.done.clone())
     }
 
     /// The results that an earlier process wrote, in the order of their jobs, as `read` understands them: what a
@@ -195,7 +195,7 @@ mod tests {
     fn an_interrupted_job_array_continues_where_it_was() {
         let (path, shard) = (file("interrupted"), "2/2".parse().unwrap());
         let mut results = Results::open(&path, &array(), shard, false).unwrap();
-        assert_eq!(results.left(), [1, 3, 5, 7, 9]);
+        assert_eq!(results.left().collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
         results.record(1, &json!({ "square": 1 }), false).unwrap();
         results.record(3, &json!({ "square": 9 }), false).unwrap();
         let another = Results::open(&path, &array(), shard, false).unwrap_err().to_string();
@@ -205,7 +205,7 @@ mod tests {
         let whole = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{whole}{{\"job\":5,\"resu")).unwrap();
         let results = Results::open(&path, &array(), shard, false).unwrap();
-        assert_eq!((results.done(), results.left()), (2, vec![5, 7, 9]));
+        assert_eq!((results.done(), results.left().collect()), (2, vec![5, 7, 9]));
         let mut results = results;
         results.record(5, &json!({ "square": 25 }), false).unwrap();
         // Not what this process has written.
@@ -234,7 +234,7 @@ mod tests {
             let error = Results::open(&path, &array(), shard, false).unwrap_err().to_string();
             assert!(error.contains("it has results of another build, ") && error.contains("--any-build"), "{error}");
             let mut results = Results::open(&path, &array(), shard, true).unwrap();
-            assert_eq!((results.done(), results.left().first()), (1, Some(&1)));
+            assert_eq!((results.done(), results.left().next()), (1, Some(1)));
             results.record(1, &json!(1), false).unwrap();
             drop(results);
             // The file says which results are of which build.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use spelter::check::report::{fingerprint, stats_json};
 use spelter::check::{CheckStats, Finding, Severity};
 use spelter::{Context, Schedule};
-use spelter_jobs::{JobArray, Results, digest, earlier};
+use spelter_jobs::{JobArray, JobsLeft, Results, digest, earlier};
 
 use super::bind::BoundResources;
 use crate::args::{CheckArgs, RunArgs};
@@ -303,21 +303,21 @@ fn in_other_orders(
         to.earlier.push(result);
     }
     to.failed.extend(expected.err().map(|failure| (0, failure.to_string())));
-    let mut orders: Vec<u64> = match &file {
+    let mut orders = match &file {
         Some(file) => file.left(),
-        None => args.check.orders().pick(0..seeds.into()).collect(),
+        None => JobsLeft::of(args.check.orders(), seeds.into()),
     };
-    if orders.first() == Some(&0) {
-        orders.remove(0);
+    if orders.clone().next() == Some(0) {
+        orders.next();
         record(&mut file, 0, all.clone(), (None, stats.is_partial(), to.failed.get(&0)), (shader, args))?;
     }
-    if orders.is_empty() {
+    if orders.count_left() == 0 {
         return Ok(());
     }
-    let bar = ProgressBar::new(orders.len() as u64);
+    let bar = ProgressBar::new(orders.count_left());
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} orders").unwrap_or(ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(200));
-    for &seed in &orders {
+    for seed in orders {
         let mut args = args.clone();
         args.device.schedule = Some(Schedule::Random(seed));
         // Messages of the kernel are those of the first run.

@@ -5,16 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use spelter::Schedule;
-use spelter::check::report;
-use spelter::check::{CheckStats, Finding, Severity};
+use spelter::check::report::{self, Filter};
+use spelter::check::{Finding, Severity};
 use vulkan_spelter::options::EXIT_STATUS;
 
 use crate::args::TestArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
-
-/// What the message about errors of checked mode ends with.
-const BY_CHECK: &str = " of checked mode";
 
 /// What a message about results of a shader in several orders begins with.
 pub(super) const BY_ORDER: &str = "the result depends on the order: ";
@@ -24,8 +21,9 @@ pub(super) const BY_ORDER: &str = "the result depends on the order: ";
 pub(super) enum Verdict {
     /// All expectations hold. With a reason why that says little, if there is one.
     Pass(Option<String>),
-    /// An expectation does not hold, the script is wrong, or checked mode has an error.
-    Fail(String),
+    /// An expectation does not hold, the script is wrong, or checked mode has an error; `by_check`: only the last, of
+    /// which results that depend on the order are one.
+    Fail { message: String, by_check: bool },
     /// The script needs something that is missing.
     Skip(String),
 }
@@ -35,51 +33,70 @@ impl Verdict {
     fn parts(&self) -> (&'static str, Option<&str>) {
         match self {
             Self::Pass(note) => ("pass", note.as_deref()),
-            Self::Fail(message) => ("fail", Some(message)),
+            Self::Fail { message, .. } => ("fail", Some(message)),
             Self::Skip(reason) => ("skipped", Some(reason)),
         }
     }
 
-    fn of_parts(name: &str, reason: Option<&str>) -> Option<Self> {
+    fn of_parts(name: &str, reason: Option<&str>, by_check: bool) -> Option<Self> {
         let reason = reason.map(str::to_owned);
         match name {
             "pass" => Some(Self::Pass(reason)),
-            "fail" => Some(Self::Fail(reason.unwrap_or_default())),
+            "fail" => Some(Self::Fail { message: reason.unwrap_or_default(), by_check }),
             "skipped" => Some(Self::Skip(reason.unwrap_or_default())),
             _ => None,
         }
     }
 }
 
-/// The verdict on a job with these findings: one that passed otherwise fails if there is an error.
-pub(super) fn with_findings(verdict: Verdict, findings: &[Finding]) -> Verdict {
-    let errors: Vec<_> = findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
-    let rules: BTreeSet<_> = errors.iter().map(|finding| finding.rule.name()).collect();
-    let rules = rules.into_iter().collect::<Vec<_>>().join(", ");
-    let of_check = |count: usize| format!("{count} {}{BY_CHECK}: {rules}", if count == 1 { "error" } else { "errors" });
-    match (verdict, errors.len()) {
-        (Verdict::Pass(_), count @ 1..) => Verdict::Fail(of_check(count)),
-        (Verdict::Fail(message), count @ 1..) if message.starts_with(BY_ORDER) => {
-            Verdict::Fail(format!("{message}\n{}", of_check(count)))
+/// The verdict on a job with what checked mode found: one that passed otherwise fails if there is an error.
+pub(super) fn with_check(verdict: Verdict, checked: Option<&Checked>) -> Verdict {
+    let errors = checked.iter().flat_map(|checked| &checked.texts).filter(|found| found.severity == Severity::Error);
+    let (mut count, mut rules) = (0, BTreeSet::new());
+    errors.for_each(|finding| {
+        count += 1;
+        rules.insert(finding.rule.name());
+    });
+    let of_check = || {
+        let rules = rules.iter().copied().collect::<Vec<_>>().join(", ");
+        format!("{count} {} of checked mode: {rules}", if count == 1 { "error" } else { "errors" })
+    };
+    match verdict {
+        Verdict::Pass(_) if count > 0 => Verdict::Fail { message: of_check(), by_check: true },
+        Verdict::Fail { message, by_check: true } if count > 0 => {
+            Verdict::Fail { message: format!("{message}\n{}", of_check()), by_check: true }
         }
-        (verdict, _) => verdict,
+        verdict => verdict,
     }
 }
 
 /// What checked mode found in a job.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Checked {
     /// The objects of the findings, in an order that does not depend on how they were found.
     findings: Vec<Json>,
+    /// Findings that a suppression matches, and those of other rules than `--only` names.
+    suppressed: u64,
+    not_shown: u64,
     partial: bool,
     /// The findings, unless they are those of an earlier run.
     texts: Vec<Finding>,
 }
 
 impl Checked {
-    pub(super) fn new(mut texts: Vec<Finding>, stats: &CheckStats) -> Self {
+    pub(super) fn new(mut texts: Vec<Finding>, filter: &Filter, partial: bool) -> Self {
+        let before = texts.len();
+        texts.retain(|finding| filter.wants(finding));
+        let wanted = texts.len();
+        texts.retain(|finding| !filter.suppresses(finding));
         texts.sort_by_key(report::fingerprint);
-        Self { findings: texts.iter().map(report::json).collect(), partial: stats.is_partial(), texts }
+        Self {
+            findings: texts.iter().map(report::json).collect(),
+            suppressed: (wanted - texts.len()) as u64,
+            not_shown: (before - wanted) as u64,
+            partial,
+            texts,
+        }
     }
 }
 
@@ -91,6 +108,8 @@ pub(super) struct Report {
     pub(super) order: Option<u64>,
     pub(super) verdict: Verdict,
     pub(super) checked: Option<Checked>,
+    /// Whether a kernel ran. Of results of an earlier run that is not known.
+    pub(super) has_run: bool,
     /// Whether nothing ran before the verdict, as after an error of the compiler: it is that of each order.
     pub(super) is_of_all_orders: bool,
     /// Whether a file of results has it.
@@ -109,7 +128,8 @@ pub(super) struct Shown {
 
 impl Report {
     pub(super) fn new(name: String, order: Option<u64>, verdict: Verdict, checked: Option<Checked>) -> Self {
-        Self { name, order, verdict, checked, is_of_all_orders: false, is_earlier: false, time: Duration::ZERO }
+        let (has_run, is_of_all_orders, is_earlier) = (true, false, false);
+        Self { name, order, verdict, checked, has_run, is_of_all_orders, is_earlier, time: Duration::ZERO }
     }
 
     /// Whether checked mode is on and a part was not checked.
@@ -119,8 +139,7 @@ impl Report {
 
     /// Whether it failed by errors of checked mode only, of which results that depend on the order are one.
     fn failed_by_check(&self) -> bool {
-        let is_of_check = |message: &str| message.contains(BY_CHECK) || message.starts_with(BY_ORDER);
-        matches!(&self.verdict, Verdict::Fail(message) if self.checked.is_some() && is_of_check(message))
+        matches!(self.verdict, Verdict::Fail { by_check: true, .. })
     }
 
     /// What a file of results keeps: what is the same on every machine.
@@ -133,16 +152,22 @@ impl Report {
         }
         if let Some(checked) = &self.checked {
             result["findings"] = checked.findings.clone().into();
+            result["suppressed"] = checked.suppressed.into();
+            result["not_shown"] = checked.not_shown.into();
             result["partial"] = checked.partial.into();
+            result["by_check"] = self.failed_by_check().into();
         }
         result
     }
 
     /// The report of [`Self::result`].
     pub(super) fn of_result(result: &Json) -> Option<Self> {
-        let verdict = Verdict::of_parts(result["verdict"].as_str()?, result["reason"].as_str())?;
+        let (verdict, by_check) = (result["verdict"].as_str()?, result["by_check"] == true);
+        let verdict = Verdict::of_parts(verdict, result["reason"].as_str(), by_check)?;
         let checked = result["findings"].as_array().map(|findings| Checked {
             findings: findings.clone(),
+            suppressed: result["suppressed"].as_u64().unwrap_or(0),
+            not_shown: result["not_shown"].as_u64().unwrap_or(0),
             partial: result["partial"] == true,
             texts: Vec::new(),
         });
@@ -170,7 +195,7 @@ impl Report {
             Verdict::Pass(None) if quiet => Ok(()),
             Verdict::Pass(None) => output.line(format!("{}  {name}", output.good("pass"))),
             Verdict::Pass(Some(note)) => output.line(format!("{}  {name}: {note}", output.good("pass"))),
-            Verdict::Fail(message) => output.line(failed(&name, message, output)),
+            Verdict::Fail { message, .. } => output.line(failed(&name, message, output)),
             Verdict::Skip(reason) => output.line(format!("{}  {name}: {reason}", output.faint("skip"))),
         }?;
         let findings = self.checked.iter().flat_map(|checked| &checked.texts);
@@ -200,7 +225,7 @@ fn failed(name: &str, message: &str, output: &Output) -> String {
 pub(super) fn print_earlier<'a>(reports: impl Iterator<Item = &'a Report>, output: &mut Output) -> Result<(), Failure> {
     let mut groups: Vec<(&str, &str, Vec<&Report>)> = Vec::new();
     for report in reports {
-        let Verdict::Fail(message) = &report.verdict else { continue };
+        let Verdict::Fail { message, .. } = &report.verdict else { continue };
         // The orders of a file follow each other.
         let mut of_file = groups.iter_mut().rev().take_while(|(name, ..)| *name == report.name);
         match of_file.find(|(_, known, _)| known == message) {
@@ -232,7 +257,7 @@ pub(super) fn print_earlier<'a>(reports: impl Iterator<Item = &'a Report>, outpu
 pub(super) fn summary(reports: &[Report], args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
     let count = |is: fn(&Verdict) -> bool| reports.iter().filter(|report| is(&report.verdict)).count();
     let passed = count(|verdict| matches!(verdict, Verdict::Pass(_)));
-    let failed = count(|verdict| matches!(verdict, Verdict::Fail(_)));
+    let failed = count(|verdict| matches!(verdict, Verdict::Fail { .. }));
     let skipped = count(|verdict| matches!(verdict, Verdict::Skip(_)));
     let partial = reports.iter().filter(|report| report.is_partial()).count();
     if args.json {
@@ -278,5 +303,11 @@ fn found(reports: &[Report]) -> String {
         }
     }
     let count = |severity: Severity| all.iter().filter(|(.., other)| other == severity.name()).count();
-    report::summary(count, 0, 0, reports.iter().any(Report::is_partial))
+    let sum =
+        |of: fn(&Checked) -> u64| reports.iter().filter_map(|report| report.checked.as_ref()).map(of).sum::<u64>();
+    let [suppressed, not_shown] = [sum(|checked| checked.suppressed), sum(|checked| checked.not_shown)];
+    if !reports.iter().any(|report| report.has_run) {
+        return "no kernel ran".to_owned();
+    }
+    report::summary(count, suppressed as usize, not_shown as usize, reports.iter().any(Report::is_partial))
 }
