@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use spelter::Backend;
+use spelter::check::Profile;
 use spelter_driver::DeviceOptions;
 use vulkan_spelter::options::{self, Settings};
 
@@ -31,6 +32,7 @@ pub(crate) fn inherited_backend() -> Result<Backend, Failure> {
 pub(crate) fn complete(command: &mut Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => {
+            refuse_schedule(args.check.many_seeds.is_some())?;
             complete_device(&mut args.device)?;
             complete_check(&mut args.check)
         }
@@ -38,10 +40,17 @@ pub(crate) fn complete(command: &mut Command) -> Result<(), Failure> {
         Command::Profile(args) if args.command.is_empty() => complete_device(&mut args.device),
         Command::Profile(args) => check_exec(&args.exec()),
         Command::Demo(args) => complete_device(&mut args.device),
-        Command::Test(args) => complete_device(&mut args.device),
+        Command::Test(args) => {
+            refuse_schedule(args.check.many_seeds > 1)?;
+            complete_device(&mut args.device)?;
+            complete_profile(&mut args.check.check)
+        }
         Command::Info(args) if !args.env => complete_device(&mut args.device),
         Command::Exec(args) => check_exec(args),
-        Command::Check(args) => check_exec(&args.exec()),
+        Command::Check(args) => {
+            refuse_schedule(args.many_seeds.is_some())?;
+            check_exec(&args.exec())
+        }
         _ => Ok(()),
     }
 }
@@ -61,10 +70,25 @@ fn complete_device(args: &mut DeviceArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn complete_check(args: &mut CheckArgs) -> Result<(), Failure> {
-    if args.check.is_none() {
-        args.check = settings(|name| name == "SPELTER_CHECK")?.check.profile;
+/// `--many-seeds` chooses the orders, as --schedule would.
+fn refuse_schedule(many_seeds: bool) -> Result<(), Failure> {
+    match variable("SPELTER_SCHEDULE") {
+        Some(_) if many_seeds => {
+            Err(Failure::usage("--many-seeds chooses the orders: it cannot be used with SPELTER_SCHEDULE"))
+        }
+        _ => Ok(()),
     }
+}
+
+fn complete_profile(profile: &mut Option<Profile>) -> Result<(), Failure> {
+    if profile.is_none() {
+        *profile = settings(|name| name == "SPELTER_CHECK")?.check.profile;
+    }
+    Ok(())
+}
+
+fn complete_check(args: &mut CheckArgs) -> Result<(), Failure> {
+    complete_profile(&mut args.check)?;
     match args.without_check() {
         None => Ok(()),
         Some(option) => Err(Failure::new(format!("{option} needs --check, which finds data races"))),

@@ -49,7 +49,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command, TraceCommand};
-use failure::{Failure, USAGE};
+use failure::Failure;
 use output::Output;
 
 /// Exits with status 0, with that of the cause and one message after a failure, or with 2 and one message for wrong
@@ -62,11 +62,13 @@ fn main() -> ExitCode {
         Err(error) => return print_clap(&usage::with_hint(error)),
     };
     output::set_color(cli.color);
-    if let Err(failure) = environment::complete(&mut cli.command) {
-        output::report(&failure);
-        return USAGE.into();
-    }
-    match start(&cli) {
+    let mut output = Output::new();
+    let result = match environment::complete(&mut cli.command) {
+        Ok(()) => start(&cli.command, &mut output),
+        Err(failure) => Err(Failure::usage(failure.to_string())),
+    };
+    let result = failed_in_json(&cli.command, result, &mut output);
+    match status_after(result, &mut output) {
         Ok(status) => status.into(),
         Err(failure) => {
             output::report(&failure);
@@ -86,8 +88,15 @@ fn silence_caught_panics() {
     }));
 }
 
-/// Prints help, version or a usage error of clap. Help and version that cannot be written are a failure.
+/// Prints help, version or a usage error of clap; with `--json` that is an object on standard output, too, as every
+/// failure is. Help and version that cannot be written are a failure.
 fn print_clap(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && usage::wants_json(std::env::args_os().skip(1)) {
+        let (text, mut output) = (error.to_string(), Output::new());
+        let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+        // A closed pipe has no reader of the object.
+        let _ = output.json(&serde_json::json!({ "file": null, "error": message })).and_then(|()| output.flush());
+    }
     let printed = error.print().and_then(|()| io::stdout().flush());
     match printed {
         Err(unwritten) if !error.use_stderr() && unwritten.kind() != ErrorKind::BrokenPipe => {
@@ -99,28 +108,25 @@ fn print_clap(error: &clap::Error) -> ExitCode {
 }
 
 /// Runs the command. Returns the exit status.
-fn start(cli: &Cli) -> Result<u8, Failure> {
-    let mut output = Output::new();
-    let result = match &cli.command {
-        Command::Run(args) => run::run(args, &mut output),
-        Command::Bench(args) => bench::run(args, &mut output).map(|()| 0),
-        Command::Profile(args) => bench::profile(args, &mut output).map(|()| 0),
-        Command::Compile(args) => compile::run(args, &mut output).map(|()| 0),
-        Command::Reflect(args) => reflect::run(args, &mut output).map(|()| 0),
-        Command::Demo(args) => demo::run(args, &mut output).map(|()| 0),
-        Command::Test(args) => test::run(args, &mut output),
-        Command::Info(args) => info::run(args, &mut output).map(|()| 0),
-        Command::Litmus(args) => litmus::run(args, &mut output),
+fn start(command: &Command, output: &mut Output) -> Result<u8, Failure> {
+    match command {
+        Command::Run(args) => run::run(args, output),
+        Command::Bench(args) => bench::run(args, output).map(|()| 0),
+        Command::Profile(args) => bench::profile(args, output).map(|()| 0),
+        Command::Compile(args) => compile::run(args, output).map(|()| 0),
+        Command::Reflect(args) => reflect::run(args, output).map(|()| 0),
+        Command::Demo(args) => demo::run(args, output).map(|()| 0),
+        Command::Test(args) => test::run(args, output),
+        Command::Info(args) => info::run(args, output).map(|()| 0),
+        Command::Litmus(args) => litmus::run(args, output),
         Command::Exec(args) => icd::exec(args),
         Command::Check(args) => check::command::run(args),
-        Command::Merge(args) => merge::run(args, &mut output),
-        Command::Trace(args) => trace::run(args, &mut output).map(|()| 0),
-        Command::Icd(args) => icd::run(args, &mut output).map(|()| 0),
-        Command::Completions(args) => manual::completions(args, &mut output).map(|()| 0),
-        Command::Man(args) => manual::man(args, &mut output).map(|()| 0),
-    };
-    let result = failed_in_json(&cli.command, result, &mut output);
-    status_after(result, &mut output)
+        Command::Merge(args) => merge::run(args, output),
+        Command::Trace(args) => trace::run(args, output).map(|()| 0),
+        Command::Icd(args) => icd::run(args, output).map(|()| 0),
+        Command::Completions(args) => manual::completions(args, output).map(|()| 0),
+        Command::Man(args) => manual::man(args, output).map(|()| 0),
+    }
 }
 
 /// What a command with `--json` prints, and the file that a failure is about.
@@ -143,7 +149,7 @@ fn json_of(command: &Command) -> Option<(Printed, Option<&PathBuf>)> {
             let TraceCommand::Summary { file, json } = &args.command;
             (*json, Object, Some(file))
         }
-        // An object of `run` has its error.
+        Command::Run(args) => (args.json, Object, Some(&args.file)),
         _ => return None,
     };
     json.then_some((printed, file))

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Cursor, Write as _};
 use std::path::Path;
 
-use serde_json::json;
-use spelter_jobs::{Merged, Shard, Source};
+use serde_json::{Value, json};
+use spelter_jobs::{Merged, Shard, SharedFinding, Source};
 
 use crate::args::MergeArgs;
 use crate::failure::Failure;
@@ -18,8 +18,11 @@ const MAX_BYTES: u64 = 4 << 30;
 /// Files that are open at once: systems have a limit, often of 1024.
 const MAX_OPEN: usize = 512;
 
-/// Ranges of missing jobs, or shards, that are listed.
+/// Ranges of jobs, shards or findings that are listed.
 const MAX_SHOWN: usize = 20;
+
+/// Shards that JSON lists: a mistyped number of them needs no memory.
+const MAX_LISTED: usize = 1 << 16;
 
 /// The exit status if all jobs have results, and some of them failed.
 const FAILED: u8 = 3;
@@ -43,18 +46,24 @@ pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<u8, Failure> 
         written.map_err(|error| Failure::file(path, error))?;
     }
     let (array, missing, failed) = (merged.array(), merged.missing(), merged.failed());
-    let shards = merged.missing_shards();
+    let shards = merged.missing_shards(MAX_LISTED);
     if args.json {
         let without_file = shards.iter().filter(|(.., has_file)| !has_file).map(|(shard, ..)| shard.to_string());
         output.json(&json!({
             "command": array.name, "settings": array.settings, "jobs": array.jobs, "build": merged.build(),
-            "done": merged.done(), "failed": failed,
-            "missing": missing.iter().map(|(first, last)| [*first, *last]).collect::<Vec<_>>(),
-            "missing_shards": without_file.collect::<Vec<_>>(), "totals": merged.totals(),
+            "done": merged.done(), "failed": failed, "failed_jobs": pairs(&merged.failed_jobs()),
+            "missing": pairs(&missing), "missing_shards": without_file.collect::<Vec<_>>(),
+            "findings": merged.findings().into_iter().map(finding_json).collect::<Vec<_>>(),
+            "totals": merged.totals(),
         }))?;
     } else {
         output.line(format!("{}: {} of {} jobs", array.name, merged.done(), array.jobs))?;
         merged.totals().iter().try_for_each(|(name, total)| output.line(format!("{total} {name}")))?;
+        let findings = merged.findings();
+        findings.iter().take(MAX_SHOWN).try_for_each(|finding| output.line(described(finding)))?;
+        if let Some(more @ 1..) = findings.len().checked_sub(MAX_SHOWN) {
+            output.line(format!("{more} more findings: --json has all"))?;
+        }
     }
     let mut problems = Vec::new();
     if !missing.is_empty() {
@@ -64,8 +73,8 @@ pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<u8, Failure> 
     }
     match failed {
         0 => {}
-        1 => problems.push("1 job failed".to_owned()),
-        _ => problems.push(format!("{failed} jobs failed")),
+        1 => problems.push(format!("1 job failed: {}", ranges(&merged.failed_jobs()))),
+        _ => problems.push(format!("{failed} jobs failed: {}", ranges(&merged.failed_jobs()))),
     }
     if !missing.is_empty() {
         return Err(Failure::new(problems.join("; ")));
@@ -96,6 +105,29 @@ fn of_shards(shards: &[(Shard, u64, bool)]) -> String {
         _ => format!("{shard} lacks {count} jobs"),
     };
     if with.is_empty() { absent } else { format!("{absent}; {}", list(with.iter().map(lacks).collect())) }
+}
+
+/// A finding in a line.
+fn described(finding: &SharedFinding) -> String {
+    let SharedFinding { severity, id, title, place, count, jobs, first_job, .. } = finding;
+    let place = place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
+    let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+    let jobs = if *jobs == 1 { format!("job {first_job}") } else { format!("{jobs} jobs, first in job {first_job}") };
+    format!("{severity}[{id}]: {title}{place}: {times}, in {jobs}")
+}
+
+/// A finding as JSON.
+fn finding_json(finding: &SharedFinding) -> Value {
+    let SharedFinding { fingerprint, severity, id, title, place, count, jobs, first_job } = finding;
+    json!({
+        "fingerprint": fingerprint, "severity": severity, "id": id, "title": title, "place": place,
+        "count": count, "jobs": jobs, "first_job": first_job,
+    })
+}
+
+/// Ranges of jobs as JSON.
+fn pairs(ranges: &[(u64, u64)]) -> Vec<[u64; 2]> {
+    ranges.iter().map(|(first, last)| [*first, *last]).collect()
 }
 
 /// Ranges of jobs, the first ones.

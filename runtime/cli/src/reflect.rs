@@ -97,8 +97,9 @@ impl Interface<'_> {
     fn json(&self) -> Value {
         let bindings = self.bindings().map(|(Used { data, reads, writes }, name, layout)| {
             json!({
-                "set": data.set, "binding": data.binding, "name": name, "kind": kind(data.kind),
-                "count": (data.count > 0).then_some(data.count), "read_only": is_read_only(data), "reads": reads, "writes": writes,
+                "set": data.set, "binding": data.binding, "name": name, "kind": data.kind.description(),
+                "count": (data.count > 0).then_some(data.count), "read_only": is_read_only(data), "reads": reads,
+                "writes": writes,
                 "min_bytes": data.min_bytes, "element_bytes": (data.element_bytes > 0).then_some(data.element_bytes),
                 "layout": layout.map(layout_json),
             })
@@ -110,20 +111,6 @@ impl Interface<'_> {
                 "bytes": self.kernel.push_bytes, "layout": self.push().map(layout_json),
             })),
         })
-    }
-}
-
-/// The kind of a binding, as words.
-fn kind(kind: BindingKind) -> &'static str {
-    match kind {
-        BindingKind::UniformBuffer => "uniform buffer",
-        BindingKind::StorageBuffer => "storage buffer",
-        BindingKind::UniformTexelBuffer => "uniform texel buffer",
-        BindingKind::StorageTexelBuffer => "storage texel buffer",
-        BindingKind::SampledImage => "sampled image",
-        BindingKind::CombinedImageSampler => "combined image sampler",
-        BindingKind::StorageImage => "storage image",
-        BindingKind::Sampler => "sampler",
     }
 }
 
@@ -156,7 +143,7 @@ fn is_read_only(data: &BindingData) -> bool {
 /// A binding in a line.
 fn described(used: &Used<'_>) -> String {
     let data = used.data;
-    let mut text = kind(data.kind).to_owned();
+    let mut text = data.kind.description().to_owned();
     match data.count {
         0 => text.push_str(", an array without a size"),
         1 => {}

@@ -1,6 +1,6 @@
 //! Hints for wrong usage that clap cannot know: a file without a subcommand, and a profile that is not attached.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -26,6 +26,19 @@ pub(crate) fn with_hint(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     error
+}
+
+/// Commands whose `--json` is an object on standard output. That of `check` and `exec` is a file, or text of another
+/// stream, since standard output is that of their program.
+const JSON_COMMANDS: [&str; 11] =
+    ["run", "bench", "profile", "compile", "reflect", "demo", "test", "info", "litmus", "merge", "trace"];
+
+/// Whether a command line that clap refuses asks for JSON: `--json` after one of these commands, and before `--`.
+pub(crate) fn wants_json(words: impl Iterator<Item = OsString>) -> bool {
+    let mut words = words.take_while(|word| word != "--");
+    let is_command = |word: &OsString| JSON_COMMANDS.iter().any(|command| word == command);
+    // Before the command there is `--color`, and its value.
+    words.by_ref().take(3).any(|word| is_command(&word)) && words.any(|word| word == "--json")
 }
 
 fn of_file(file: String) -> String {

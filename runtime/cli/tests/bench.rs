@@ -270,10 +270,13 @@ fn images_and_samplers_are_given_as_for_run() {
     let folder = Folder::with("bench-images", "sample.wgsl", text);
     let line = format!("bench sample.wgsl --groups 4,4 {QUICK} --no-limits");
     let missing = folder.error(&line);
-    assert!(missing.contains("binding 0.0, a sampled image, has no image: use --image 0.0=FILE.png"), "{missing}");
+    assert!(
+        missing.contains("binding 0.0 (sheet), a sampled image, has no image: use --image 0.0=FILE.png"),
+        "{missing}"
+    );
     let images = "--image sheet=rgba8unorm:32x32:gradient --image 0.2=rgba8unorm:32x32";
     let missing = folder.error(&format!("{line} {images}"));
-    assert!(missing.contains("binding 0.1, a sampler, has no sampler: use --sampler 0.1=linear"), "{missing}");
+    assert!(missing.contains("binding 0.1 (linear), a sampler, has no sampler: use --sampler 0.1=linear"), "{missing}");
     let ended = folder.spelter(&format!("{line} {images} --sampler 0.1=linear --json"));
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let shown: Value = serde_json::from_str(&ended.stdout).unwrap();

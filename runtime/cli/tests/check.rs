@@ -320,7 +320,7 @@ fn a_result_that_depends_on_the_order_is_reported() {
     assert_eq!(lines(&found), BTreeSet::new());
     let text = found["depends_on_order"].as_str().unwrap();
     assert!(
-        text.starts_with("the result depends on the order: 0.0 differs at byte 0 with --schedule random:"),
+        text.starts_with("the result depends on the order: 0.0 (first) differs at byte 0 with --schedule random:"),
         "{text}"
     );
     let found = checked(&folder, "run order.wgsl --bind 0.0=zeros:4", false);

@@ -67,8 +67,12 @@ fn a_shard_without_orders_runs_nothing_and_can_be_merged() {
     let object: Json = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((&object["findings"], &object["checked"]["dispatches"]), (&Json::Array(Vec::new()), &0.into()));
     let merged = folder.spelter("merge r1 r2 r3 r4");
-    assert_eq!((merged.status, merged.stderr.as_str()), (3, "error: 2 jobs failed\n"));
+    assert_eq!((merged.status, merged.stderr.as_str()), (3, "error: 2 jobs failed: 0-1\n"));
     assert!(merged.stdout.starts_with("run --many-seeds: 2 of 2 jobs"), "{}", merged.stdout);
+    let found = merged.stdout.lines().filter(|line| line.starts_with("error[SPELTER-RACE-"));
+    let found: Vec<_> = found.collect();
+    assert_eq!(found.len(), 1, "a finding of both orders is one: {}", merged.stdout);
+    assert!(found[0].contains(" at racy.wgsl:") && found[0].ends_with(", in 2 jobs, first in job 0"), "{found:?}");
     let command = folder.spelter("check --many-seeds 2 --shard 3/4 -- sh -c exit");
     assert_eq!(command.status, 0, "{}", command.stderr);
     assert!(command.stderr.contains("the shard has no order of --many-seeds: nothing ran"), "{}", command.stderr);

@@ -151,15 +151,15 @@ fn bindings() {
     for (line, message) in [
         (
             "run add.wgsl --bind 0.1=zeros:4",
-            "binding 0.0, a uniform buffer of at least 8 bytes, has no buffer: use --uniform 0.0=VALUE (VUID-vkCmdDispatch-None-08114)",
+            "binding 0.0 (head), a uniform buffer of at least 8 bytes, has no buffer: use --uniform 0.0=VALUE (VUID-vkCmdDispatch-None-08114)",
         ),
         (
             "run add.wgsl --uniform 0.0=u32:1,2",
-            "binding 0.1, a storage buffer, has no buffer: use --bind 0.1=VALUE (VUID-vkCmdDispatch-None-08114)",
+            "binding 0.1 (to), a storage buffer, has no buffer: use --bind 0.1=VALUE (VUID-vkCmdDispatch-None-08114)",
         ),
         (
             "run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:4 --bind 2.7=zeros:4",
-            "--bind 2.7: \"main\" does not use it; it uses 0.0 (uniform buffer), 0.1 (storage buffer)",
+            "--bind 2.7: \"main\" does not use it; it uses 0.0 head: uniform buffer, 0.1 to: storage buffer",
         ),
         ("run add.wgsl --bind 0.0=zeros:8 --bind 0.1=zeros:4", "--bind 0.0: it is a uniform buffer: use --uniform"),
         ("run add.wgsl --uniform 0.0[1]=zeros:8 --bind 0.1=zeros:4", "--uniform 0.0[1]: the binding has 1 elements"),
@@ -179,11 +179,13 @@ fn several_bindings() {
     let folder = add("bad-several");
     let rule = "(VUID-vkCmdDispatch-None-08114)";
     let missing = [
-        format!("binding 0.0, a uniform buffer of at least 8 bytes, has no buffer: use --uniform 0.0=VALUE {rule}"),
-        format!("binding 0.1, a storage buffer, has no buffer: use --bind 0.1=VALUE {rule}"),
+        format!(
+            "binding 0.0 (head), a uniform buffer of at least 8 bytes, has no buffer: use --uniform 0.0=VALUE {rule}"
+        ),
+        format!("binding 0.1 (to), a storage buffer, has no buffer: use --bind 0.1=VALUE {rule}"),
     ];
     assert_eq!(folder.error("run add.wgsl"), missing.join("\n"));
-    let has = "\"main\" does not use it; it uses 0.0 (uniform buffer), 0.1 (storage buffer)";
+    let has = "\"main\" does not use it; it uses 0.0 head: uniform buffer, 0.1 to: storage buffer";
     let wrong = folder.error("run add.wgsl --bind 0.0=zeros:8 --bind 2.7=zeros:4 --bind 2.7=zeros:4");
     let all = [
         "--bind 0.0: it is a uniform buffer: use --uniform",
@@ -207,7 +209,7 @@ fn texel_buffers() {
         ("--bind 0.0=zeros:4", "--bind 0.0: it is a uniform texel buffer: use --texels"),
         (
             "--texels 0.0=r32float:zeros:4 --texels 0.1=r32float:zeros:4",
-            "--texels 0.1: \"main\" does not use it; it uses 0.0 (uniform texel buffer)",
+            "--texels 0.1: \"main\" does not use it; it uses 0.0: uniform texel buffer",
         ),
         ("--texels 0.0=r32float:zeros:0", "--texels 0.0: a buffer needs at least one byte"),
     ] {

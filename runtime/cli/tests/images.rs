@@ -183,7 +183,7 @@ fn mistakes() {
     for (options, message) in [
         (
             "--image 0.0=rgba8unorm:2x1",
-            "binding 0.1, a storage image, has no image: use --image 0.1=FILE.png or --image 0.1=FORMAT:WIDTHxHEIGHT (VUID-vkCmdDispatch-None-08114)",
+            "binding 0.1 (to), a storage image, has no image: use --image 0.1=FILE.png or --image 0.1=FORMAT:WIDTHxHEIGHT (VUID-vkCmdDispatch-None-08114)",
         ),
         ("--image 0.0=missing.png", "--image 0.0: missing.png: No such file or directory (os error 2)"),
         ("--image 0.0=rgba8unorm:2x1x3", "--image 0.0: the shader takes a 2D image of size WIDTHxHEIGHT, not 2x1x3"),
@@ -221,7 +221,7 @@ fn mistakes() {
     folder.write("sample.wgsl", SAMPLE.as_bytes());
     let line = "run sample.wgsl --image 0.0=r32float:2x1 --bind 0.2=zeros:12";
     let error = folder.error(line);
-    let sampler = "binding 0.1, a sampler, has no sampler: use --sampler 0.1=linear,repeat, or other words (VUID-vkCmdDispatch-None-08114)";
+    let sampler = "binding 0.1 (how), a sampler, has no sampler: use --sampler 0.1=linear,repeat, or other words (VUID-vkCmdDispatch-None-08114)";
     assert_eq!(error, sampler);
     let error = folder.error(&format!("{line} --sampler 0.1=texels,repeat"));
     assert!(error.contains("(VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01075)"), "{error}");
@@ -239,7 +239,8 @@ fn arrays_of_bindings() {
     let line = "run arrays.wgsl --bind to=zeros:4 --out to=u32";
     assert_eq!(folder.good(&format!("{line} --bind parts[0]=u32:40 --bind parts[1]=u32:2")), "0.1 (to) u32  42\n");
     let ended = folder.spelter(&format!("{line} --bind 0.0[2]=u32:5 --bind 0.0[1]=u32:2"));
-    let note = "note: binding 0.0: 1 of 3 elements have no resource and are null: reads give 0, writes are dropped\n";
+    let note =
+        "note: binding 0.0 (parts): 1 of 3 elements have no resource and are null: reads give 0, writes are dropped\n";
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("0.1 (to) u32  2\n", note));
     // One that is null on purpose needs no note.
     assert_eq!(folder.good(&format!("{line} --bind 0.0[0]=null --bind 0.0[1]=u32:2")), "0.1 (to) u32  2\n");
@@ -256,7 +257,7 @@ fn null_images() {
     let line = "run sample.wgsl --bind 0.2=zeros:12 --image 0.0=null --out 0.2=f32:0..1";
     assert_eq!(folder.good(&format!("{line} --sampler 0.1=linear")), "0.2 f32  0\n");
     let error = folder.error(line);
-    assert!(error.starts_with("binding 0.1, a sampler, has no sampler"), "{error}");
+    assert!(error.starts_with("binding 0.1 (how), a sampler, has no sampler"), "{error}");
 }
 
 /// `to[i] = table[source[i]]`, with a uniform texel buffer.

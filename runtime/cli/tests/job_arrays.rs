@@ -151,14 +151,20 @@ fn scripts_are_divided_and_continued() {
     let part: Vec<_> = text_of(&folder, "2.jsonl").lines().take(2).map(str::to_owned).collect();
     folder.write("2.jsonl", format!("{}\n{{\"jo", part.join("\n")).as_bytes());
     let ended = folder.spelter("test scripts --shard 2/2 --results 2.jsonl");
-    assert_eq!(ended.stdout.lines().collect::<Vec<_>>(), ["pass  scripts/d.amber", "1 passed, 1 failed, 0 skipped"]);
+    let lines = [
+        "FAIL  scripts/b.amber, of an earlier run",
+        "      3:1: byte 0 of `data` (value 0): 7 EQ 8 is false",
+        "pass  scripts/d.amber",
+        "1 passed, 1 failed, 0 skipped",
+    ];
+    assert_eq!(ended.stdout.lines().collect::<Vec<_>>(), lines);
     assert_eq!(ended.status, 1, "the failure of the earlier run");
     assert!(ended.stderr.starts_with("note: 1 of these results"), "{}", ended.stderr);
     let merged = folder.spelter("merge 2.jsonl 1.jsonl --out all.jsonl");
-    assert_eq!((merged.status, merged.stderr.as_str()), (3, "error: 1 job failed\n"));
+    assert_eq!((merged.status, merged.stderr.as_str()), (3, "error: 1 job failed: 1\n"));
     // What is missing comes first: the command has to be continued.
     let merged = folder.spelter("merge 2.jsonl");
-    let message = "error: 2 of 4 jobs are missing: shard 1/2 has no file; 1 job failed\n";
+    let message = "error: 2 of 4 jobs are missing: shard 1/2 has no file; 1 job failed: 1\n";
     assert_eq!((merged.status, merged.stderr.as_str()), (1, message));
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
@@ -223,13 +229,57 @@ fn orders_of_a_run_are_divided() {
     assert!(whole["depends_on_order"].is_string(), "{whole}");
     let other =
         folder.error("run last.wgsl --bind 0.0=zeros:4 --groups 5 --check --many-seeds 6 --results whole.jsonl");
-    assert!(other.starts_with("whole.jsonl: it has results of another job array: its options is "), "{other}");
+    assert_eq!(other, "whole.jsonl: it has results of another job array: other options or suppressions were given");
     let other = folder.error(&format!("{line} --results whole.jsonl --time-limit 7"));
     assert!(other.ends_with("another job array: its device.time_limit is 60.0, not 7.0"), "{other}");
     let value = folder.json("merge 1.jsonl 2.jsonl --out all.jsonl --json");
     assert_eq!(value["done"], 6);
     assert!(value["totals"]["findings"].as_u64().unwrap() >= 6, "{value}");
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
+}
+
+/// Results are of the contents of the files that options name.
+#[test]
+fn orders_of_other_inputs_are_another_job_array() {
+    let text = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+        @compute @workgroup_size(1) fn main() { d[0] += 1u; }";
+    let folder = Folder::with("jobs_inputs", "add.wgsl", text);
+    folder.write("in.bin", &[0; 4]);
+    folder.write("known.txt", b"rule:SPELTER-RACE-WAW\n");
+    let line = "run add.wgsl --bind 0.0=@in.bin --check --many-seeds 2 --suppressions known.txt --results r.jsonl";
+    assert_eq!(folder.spelter(line).status, 0);
+    assert_eq!(folder.spelter(line).status, 0);
+    folder.write("known.txt", b"rule:SPELTER-RACE-RAW\n");
+    let error = folder.error(line);
+    assert_eq!(error, "r.jsonl: it has results of another job array: other options or suppressions were given");
+    folder.write("known.txt", b"rule:SPELTER-RACE-WAW\n");
+    folder.write("in.bin", &[1; 4]);
+    let error = folder.error(line);
+    assert_eq!(error, "r.jsonl: it has results of another job array: a file that an option names has changed since");
+}
+
+/// Those of a program are of its file.
+#[cfg(unix)]
+#[test]
+fn orders_of_another_program_are_another_job_array() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new("jobs_program");
+    let write = |text: &str| {
+        folder.write("program", format!("#!/bin/sh\n{text}\n").as_bytes());
+        std::fs::set_permissions(folder.path().join("program"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let line = "check --many-seeds 2 --allow-unchecked --results r.jsonl";
+    write("exit 0");
+    assert_eq!(folder.spelter(&format!("{line} -- ./program")).status, 0);
+    write("true; exit 0");
+    let error = folder.error(&format!("{line} -- ./program"));
+    assert!(error.starts_with("r.jsonl: it has results of another build, "), "{error}");
+    assert!(error.matches(" with program ").count() == 2 && error.ends_with(": --any-build continues it"), "{error}");
+    assert_eq!(folder.spelter(&format!("{line} --any-build -- ./program")).status, 0);
+    // Now it has those of two, so that neither of them passes as the only one.
+    write("exit 0");
+    assert!(folder.error(&format!("{line} -- ./program")).contains("it has results of another build"));
+    assert!(folder.error("merge r.jsonl").contains("--any-build adds them"));
 }
 
 /// A program that counts its runs in a file, writes what the driver would, and has a race in the order of seed 2. While
@@ -287,7 +337,10 @@ fn orders_of_a_program_are_divided_and_continued() {
 
     // The order with the error, and the one whose program failed.
     let value = json_of(&folder, 3, "merge 1.jsonl 2.jsonl --out all.jsonl --json");
-    assert_eq!(value["failed"], 2);
+    assert_eq!((&value["failed"], &value["failed_jobs"]), (&2.into(), &serde_json::json!([[2, 2], [4, 4]])));
+    let found = serde_json::json!([{ "fingerprint": "aa", "severity": "error", "id": "SPELTER-RACE-RAW", "title": "t",
+        "place": null, "count": 3, "jobs": 1, "first_job": 2 }]);
+    assert_eq!(value["findings"], found);
     assert_eq!((&value["done"], &value["totals"]["findings"]), (&6.into(), &1.into()));
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 

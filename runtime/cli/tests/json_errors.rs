@@ -39,6 +39,44 @@ fn failures_are_objects() {
     }
 }
 
+/// So is wrong usage, also that which clap finds, and a variable of the environment that is wrong.
+#[test]
+fn wrong_usage_is_an_object() {
+    let folder = Folder::with("json-usage", "double.wgsl", DOUBLE);
+    let object = |ended: &Ended| {
+        assert_eq!((ended.status, ended.stdout.lines().count()), (2, 1), "{}{}", ended.stdout, ended.stderr);
+        let object: Json = serde_json::from_str(&ended.stdout).unwrap();
+        let message = ended.stderr.strip_prefix("error: ").unwrap_or_else(|| panic!("{}", ended.stderr));
+        assert_eq!(object["error"].as_str(), Some(message.trim_end()));
+        object
+    };
+    for line in [
+        "run double.wgsl --json --bogus",
+        "run --json",
+        "--color never run double.wgsl --groups x --json",
+        "test --json",
+        "merge --json",
+        "info --json --workers 0",
+        "trace summary --json",
+        "litmus --json --events x",
+        "profile --json --repeat 0 double.wgsl",
+    ] {
+        let ended = folder.spelter(line);
+        assert!(object(&ended)["file"].is_null(), "{line}");
+    }
+    for line in ["run double.wgsl --json", "bench double.wgsl --json", "info --json"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
+        command.current_dir(folder.path()).args(line.split(' ')).env("SPELTER_WORKERS", "none");
+        let ended = Ended::from(command.output().unwrap());
+        assert!(object(&ended)["error"].as_str().unwrap().contains("SPELTER_WORKERS"), "{line}");
+    }
+    // Standard output is the program's there, and nobody asked for JSON here.
+    for line in ["exec --bogus --json -- true", "check --bogus --json x -- true", "run double.wgsl --bogus", "--json"] {
+        let ended = folder.spelter(line);
+        assert_eq!((ended.status, ended.stdout.as_str()), (2, ""), "{line}");
+    }
+}
+
 /// The object of a command that has one says what failed.
 #[test]
 fn there_is_one_object() {

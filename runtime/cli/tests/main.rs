@@ -18,6 +18,7 @@ mod check_usage;
 mod common;
 mod compile;
 mod corpus;
+mod corpus_green;
 mod demo_info;
 mod derive;
 mod environment;

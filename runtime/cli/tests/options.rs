@@ -72,10 +72,13 @@ fn names_structs_and_vectors() {
         folder.good(&format!("{line} --out data=vec4u:hex:0..1")),
         "0.0 (data) vec4<u32>  (0x3f800000, 0x40000000, 0x40400000, 0x00000000)\n"
     );
-    // JSON has the name if the user wrote it, and so have messages.
-    assert_eq!(named["outputs"][0].get("name"), None);
-    let named = folder.json(&format!("{line} --out data=u32:0..1 --json"));
-    assert_eq!((&named["outputs"][0]["binding"], &named["outputs"][0]["name"]), (&"0.0".into(), &"data".into()));
+    // JSON has the name and the numbers, as that of `reflect`; messages have the name if the user wrote it.
+    let reflected = folder.json("reflect particles.wgsl --json");
+    let binding = &reflected["entry_points"][0]["bindings"][0];
+    for key in ["set", "binding", "name"] {
+        assert_eq!(named["outputs"][0][key], binding[key], "{key}: {named} {binding}");
+    }
+    assert_eq!((&binding["binding"], &binding["name"]), (&0.into(), &"data".into()));
     for (line, message) in [
         (format!("{line} --out data=u32:8..9"), "--out 0.0 (data): elements 8..9 of a buffer of 8 elements"),
         (format!("{line} --out 0.0=u32:8..9"), "--out 0.0: elements 8..9 of a buffer of 8 elements"),

@@ -309,7 +309,8 @@ fn an_element_of_an_array_of_buffers_is_shown_as_one() {
     let folder = Folder::with("array", "array.spvasm", &array);
     let line = "run array.spvasm --bind 0.3[0]=zeros:4 --bind 0.3[1]=u32:7 --out 0.3[0]=u32 --out 0.3[1]=u32";
     assert_eq!(folder.good(line), "0.3[0] u32  42\n0.3[1] u32  7\n");
-    assert_eq!(folder.json(&format!("{line} --json"))["outputs"][0]["binding"], "0.3[0]");
+    let output = &folder.json(&format!("{line} --json"))["outputs"][1];
+    assert_eq!((&output["set"], &output["binding"], &output["element"]), (&0.into(), &3.into(), &1.into()), "{output}");
 }
 
 #[test]
@@ -348,8 +349,8 @@ fn json() {
         "run scale.wgsl --bind 0.0=f32:1,2 --bind 1.2=zeros:8 --push f32:inf,0.1 --out 1.2=f32 --out 0.0=f32:1..2";
     let shown = folder.json(&format!("{line} --json --repeat 2 --workers 1"));
     let outputs = serde_json::json!([
-        { "binding": "1.2", "type": "f32", "first": 0, "values": ["inf", "inf"] },
-        { "binding": "0.0", "type": "f32", "first": 1, "values": [2.0] },
+        { "set": 1, "binding": 2, "element": null, "name": "to", "type": "f32", "first": 0, "values": ["inf", "inf"] },
+        { "set": 0, "binding": 0, "element": null, "name": "source", "type": "f32", "first": 1, "values": [2.0] },
     ]);
     assert_eq!(shown["outputs"], outputs);
     assert_eq!((&shown["entry"], &shown["workers"]), (&"main".into(), &1.into()));

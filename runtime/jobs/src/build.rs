@@ -23,6 +23,15 @@ pub(super) fn own() -> &'static str {
     })
 }
 
+/// The build of results that another program made, whose file this is: also a hash of that. Of a program that cannot be
+/// read, the own build.
+pub(super) fn with_program(path: Option<&Path>) -> String {
+    match path.map(hash_of) {
+        Some(Ok(hash)) => format!("{} with program {hash:016x}", own()),
+        _ => own().to_owned(),
+    }
+}
+
 fn hash_of(path: &Path) -> io::Result<u64> {
     let mut file = BufReader::with_capacity(BUFFER, File::open(path)?);
     let mut hash = Words(0xcbf2_9ce4_8422_2325);

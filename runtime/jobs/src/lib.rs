@@ -6,10 +6,14 @@
 //! the format, and runs job arrays with GNU parallel, Slurm, Ray and nextest.
 
 mod build;
+mod findings;
+mod left;
 mod merge;
 mod results;
 mod shard;
 
+pub use findings::SharedFinding;
+pub use left::JobsLeft;
 pub use merge::{Merged, Source};
 pub use results::Results;
 pub use shard::Shard;
@@ -74,8 +78,30 @@ fn add_differences(place: &str, (is, wanted): (&Value, &Value), to: &mut Vec<Str
                 add_differences(&place, (&of(is, name), &of(wanted, name)), to);
             }
         }
-        _ => to.push(format!("its {place} is {is}, not {wanted}")),
+        _ => to.push(match changed(place) {
+            Some(change) if is_digest(is) || is_digest(wanted) => change.to_owned(),
+            _ => format!("its {place} is {is}, not {wanted}"),
+        }),
     }
+}
+
+/// What another digest means, by the name of the setting: the digests themselves tell nobody what differs.
+fn changed(setting: &str) -> Option<&'static str> {
+    Some(match setting {
+        "files" => "the files have changed since, or are others",
+        "inputs" => "a file that an option names has changed since",
+        "options" => "other options or suppressions were given",
+        "scripts" => "the scripts or shaders have changed since, or are others",
+        "shader" => "the shader has changed since",
+        "tests" => "the tests have changed since, or are others",
+        _ => return None,
+    })
+}
+
+/// Whether a setting is a result of [`digest`].
+fn is_digest(value: &Value) -> bool {
+    let is_hex = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    value.as_str().is_some_and(is_hex)
 }
 
 /// The first line of a file of results.
@@ -155,7 +181,8 @@ pub fn digest(text: &str) -> String {
     digest_bytes(text.as_bytes())
 }
 
-fn digest_bytes(bytes: &[u8]) -> String {
+/// As [`digest`], of bytes.
+pub fn digest_bytes(bytes: &[u8]) -> String {
     format!("{:016x}", hash_of(bytes))
 }
 
@@ -200,9 +227,9 @@ impl JobArgs {
 }
 
 /// The jobs of a shard that are still to be run, in ascending order: all without a file of results.
-pub fn jobs_left(results: Option<&Results>, array: &JobArray, shard: Shard) -> Vec<u64> {
+pub fn jobs_left(results: Option<&Results>, array: &JobArray, shard: Shard) -> JobsLeft {
     match results {
         Some(results) => results.left(),
-        None => shard.pick(0..array.jobs).collect(),
+        None => JobsLeft::of(shard, array.jobs),
     }
 }

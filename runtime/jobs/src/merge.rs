@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Read as _, Seek, SeekFrom, Write};
 
 use serde_json::{Map, Value};
 
+use super::findings::{Findings, SharedFinding};
 use super::{Error, Header, JobArray, Line, Shard, build_name, hash_of};
 
 /// The longest line of a file of results, in bytes.
@@ -26,6 +27,7 @@ pub struct Merged {
     files: Vec<Input>,
     results: BTreeMap<u64, Place>,
     totals: BTreeMap<String, u64>,
+    findings: Findings,
 }
 
 /// A file that was read.
@@ -96,6 +98,7 @@ impl Merged {
                 files: Vec::new(),
                 results: BTreeMap::new(),
                 totals: BTreeMap::new(),
+                findings: Findings::default(),
             });
             if array != merged.array {
                 return Err(wrong(array.is_not(&merged.array)));
@@ -130,6 +133,7 @@ impl Merged {
         let Some(known) = self.results.get(&job) else {
             self.results.insert(job, place);
             self.add_totals(result);
+            self.findings.add(job, result);
             return Ok(());
         };
         let says_other = known.failed.is_some() && place.failed.is_some() && known.failed != place.failed;
@@ -182,9 +186,9 @@ impl Merged {
         self.results.values().filter(|place| place.failed == Some(true)).count() as u64
     }
 
-    /// The shards that lack jobs, each with their number and whether it has a file. None if the files are not all of
-    /// the same number of shards, or of the whole.
-    pub fn missing_shards(&self) -> Vec<(Shard, u64, bool)> {
+    /// The shards that lack jobs, each with their number and whether it has a file: the first `limit`. None if the files
+    /// are not all of the same number of shards, or of the whole.
+    pub fn missing_shards(&self, limit: usize) -> Vec<(Shard, u64, bool)> {
         let Some((_, of)) = self.files.first().map(|file| file.shard.numbers()).filter(|(_, of)| *of > 1) else {
             return Vec::new();
         };
@@ -199,12 +203,30 @@ impl Merged {
             let lacks = jobs - done.get(&index).copied().unwrap_or(0);
             (Shard::part(index, of), lacks, with_file.contains(&index))
         });
-        lacking.filter(|(_, lacks, _)| *lacks > 0).collect()
+        lacking.filter(|(_, lacks, _)| *lacks > 0).take(limit).collect()
     }
 
     /// The number of jobs that have a result.
     pub fn done(&self) -> u64 {
         self.results.len() as u64
+    }
+
+    /// The ranges of jobs that failed: first and last, in ascending order.
+    pub fn failed_jobs(&self) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        let failed = self.results.iter().filter(|(_, place)| place.failed == Some(true));
+        for (&job, _) in failed {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == job => *last = job,
+                _ => ranges.push((job, job)),
+            }
+        }
+        ranges
+    }
+
+    /// What jobs found: the severest first.
+    pub fn findings(&self) -> Vec<&SharedFinding> {
+        self.findings.sorted()
     }
 
     /// The ranges of jobs without a result: first and last, in ascending order.
@@ -215,7 +237,8 @@ impl Merged {
             if job > next {
                 ranges.push((next, job - 1));
             }
-            next = job + 1;
+            // A damaged header may have any number.
+            next = job.saturating_add(1);
         }
         ranges
     }
@@ -321,7 +344,7 @@ mod tests {
         let lacking = |files: &[&str]| {
             let source = |text: &&str| Box::new(io::Cursor::new(text.as_bytes().to_vec())) as Box<dyn Source>;
             let merged = Merged::read(files.iter().map(|text| ("a".to_owned(), source(text))), false).unwrap();
-            let shards = merged.missing_shards();
+            let shards = merged.missing_shards(9);
             shards.iter().map(|(shard, lacks, has)| (shard.to_string(), *lacks, *has)).collect::<Vec<_>>()
         };
         assert_eq!(lacking(&[&first, &second]), [("1/3".into(), 1, true), ("3/3".into(), 2, false)]);
@@ -333,10 +356,23 @@ mod tests {
     }
 
     #[test]
+    fn damaged_and_huge_numbers_are_only_counted() {
+        let huge = text("1/1", &[0]).replace("\"jobs\":6", &format!("\"jobs\":{}", u64::MAX));
+        let merged = read([("a", &*huge)]).unwrap();
+        assert_eq!(merged.missing(), [(1, u64::MAX - 1)]);
+        let shards = huge.replace("1/1", &format!("1/{}", u64::MAX));
+        assert_eq!(read([("a", &*shards)]).unwrap().missing_shards(3).len(), 3);
+    }
+
+    #[test]
     fn failures_are_counted_and_kept() {
         let (first, second) = (text("1/2", &[0, 2, 4]), text("2/2", &[1, 3]));
         let mut merged = read([("a", &*first), ("b", &*second)]).unwrap();
-        assert_eq!(merged.failed(), 1);
+        assert_eq!((merged.failed(), merged.failed_jobs()), (1, vec![(4, 4)]));
+        let all = first.replace("\"failed\":false", "\"failed\":true");
+        let ranges = read([("a", &*all), ("b", &*second.replace("\"failed\":false", "\"failed\":true"))]);
+        assert_eq!(ranges.unwrap().failed_jobs(), [(0, 4)]);
+        assert_eq!(read([("a", &*all)]).unwrap().failed_jobs(), [(0, 0), (2, 2), (4, 4)]);
         assert_eq!(read([("all", &*written(&mut merged))]).unwrap().failed(), 1);
         let other = first.replace("\"failed\":true", "\"failed\":false");
         assert!(read([("a", &*first), ("b", &*other)]).is_err(), "it does not depend on where a job runs");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Error, Header, JobArray, Line, Shard, build, build_name};
+use super::{Error, Header, JobArray, JobsLeft, Line, Shard, build, build_name};
 
 /// The file of results of a shard.
 #[derive(Debug)]
@@ -29,6 +29,22 @@ impl Results {
     /// Creates the file, or reads it to continue. An error if it cannot be written, if another process writes it, or if
     /// it belongs to another job array or shard, or to another build unless that is wanted (`any_build`).
     pub fn open(path: &Path, array: &JobArray, shard: Shard, any_build: bool) -> Result<Self, Error> {
+        Self::open_of_build(path, array, shard, build::own(), any_build)
+    }
+
+    /// As [`Self::open`], for results that another program makes, whose file is `program` if it was found: another
+    /// build of that is another build, too.
+    pub fn open_of_program(
+        path: &Path,
+        array: &JobArray,
+        shard: Shard,
+        program: Option<&Path>,
+        any_build: bool,
+    ) -> Result<Self, Error> {
+        Self::open_of_build(path, array, shard, &build::with_program(program), any_build)
+    }
+
+    fn open_of_build(path: &Path, array: &JobArray, shard: Shard, own: &str, any_build: bool) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error(format!("{}: {error}", path.display()));
         let mut file =
             File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
@@ -44,7 +60,6 @@ impl Results {
         file.read_to_string(&mut text).map_err(failed)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         // Only what a killed process began to write is removed.
-        let own = build::own();
         let header = Header { array: array.clone(), shard, build: Some(own.to_owned()) }.line();
         if whole == 0 && !header.starts_with(&text) {
             return Err(Error(format!(
@@ -54,7 +69,7 @@ impl Results {
         }
         let (done, last_build) = match whole {
             0 => (BTreeSet::new(), None),
-            _ => done_in(path, &text[..whole], (array, shard), any_build)?,
+            _ => done_in(path, &text[..whole], (array, shard), (own, any_build))?,
         };
         // A line without an end is that of a process that was killed.
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
@@ -73,8 +88,8 @@ impl Results {
     }
 
     /// The jobs of the shard that are not done, in ascending order.
-    pub fn left(&self) -> Vec<u64> {
-        self.shard.pick(0..self.jobs).filter(|job| !self.done.contains(job)).collect()
+    pub fn left(&self) -> JobsLeft {
+        JobsLeft::new(self.shard, self.jobs, self.done.clone())
     }
 
     /// The results that an earlier process wrote, in the order of their jobs, as `read` understands them: what a
@@ -119,7 +134,7 @@ fn done_in(
     path: &Path,
     text: &str,
     (array, shard): (&JobArray, Shard),
-    any_build: bool,
+    (own, any_build): (&str, bool),
 ) -> Result<(BTreeSet<u64>, Option<String>), Error> {
     let wrong = |problem: String| Error(format!("{}: {problem}", path.display()));
     let mut lines = text.lines();
@@ -132,11 +147,10 @@ fn done_in(
         return Err(wrong(format!("it is of shard {}, not of {shard}", header.shard)));
     }
     let same = |other: Option<&str>| match other {
-        _ if any_build || other == Some(build::own()) => Ok(()),
+        _ if any_build || other == Some(own) => Ok(()),
         _ => Err(wrong(format!(
-            "it has results of another build, {}, not of {}: --any-build continues it",
-            build_name(other),
-            build::own()
+            "it has results of another build, {}, not of {own}: --any-build continues it",
+            build_name(other)
         ))),
     };
     same(header.build.as_deref())?;
@@ -181,7 +195,7 @@ mod tests {
     fn an_interrupted_job_array_continues_where_it_was() {
         let (path, shard) = (file("interrupted"), "2/2".parse().unwrap());
         let mut results = Results::open(&path, &array(), shard, false).unwrap();
-        assert_eq!(results.left(), [1, 3, 5, 7, 9]);
+        assert_eq!(results.left().collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
         results.record(1, &json!({ "square": 1 }), false).unwrap();
         results.record(3, &json!({ "square": 9 }), false).unwrap();
         let another = Results::open(&path, &array(), shard, false).unwrap_err().to_string();
@@ -191,7 +205,7 @@ mod tests {
         let whole = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{whole}{{\"job\":5,\"resu")).unwrap();
         let results = Results::open(&path, &array(), shard, false).unwrap();
-        assert_eq!((results.done(), results.left()), (2, vec![5, 7, 9]));
+        assert_eq!((results.done(), results.left().collect()), (2, vec![5, 7, 9]));
         let mut results = results;
         results.record(5, &json!({ "square": 25 }), false).unwrap();
         // Not what this process has written.
@@ -220,7 +234,7 @@ mod tests {
             let error = Results::open(&path, &array(), shard, false).unwrap_err().to_string();
             assert!(error.contains("it has results of another build, ") && error.contains("--any-build"), "{error}");
             let mut results = Results::open(&path, &array(), shard, true).unwrap();
-            assert_eq!((results.done(), results.left().first()), (1, Some(&1)));
+            assert_eq!((results.done(), results.left().next()), (1, Some(1)));
             results.record(1, &json!(1), false).unwrap();
             drop(results);
             // The file says which results are of which build.

@@ -30,6 +30,11 @@ impl Shard {
         items.skip(index).step_by(of)
     }
 
+    /// How many of so many jobs belong to the part.
+    pub(super) fn count(self, jobs: u64) -> u64 {
+        jobs.saturating_sub(self.index).div_ceil(self.of)
+    }
+
     /// Whether a job belongs to the part.
     pub fn has(self, job: u64) -> bool {
         job % self.of == self.index

@@ -30,6 +30,16 @@ pub(crate) struct Script {
     pub(crate) commands: Vec<Command>,
 }
 
+impl Script {
+    /// The files of its shaders, as it names them.
+    pub(crate) fn shader_files(&self) -> impl Iterator<Item = &str> {
+        self.shaders.iter().filter_map(|shader| match &shader.source {
+            Source::File(path) => Some(path.as_str()),
+            Source::Inline(_) => None,
+        })
+    }
+}
+
 /// A feature that a device may lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Need {

@@ -31,6 +31,9 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) many_seeds: Option<u32>,
+    /// That results depend on the order is an error: the exit status is that of --error-exitcode, 66 by default.
+    #[arg(long, requires = "many_seeds")]
+    pub(crate) deny_order: bool,
     /// Check only part I of N equal parts of the dispatches (--repeat); the others run unchecked. With --many-seeds,
     /// run only part I of N of the orders, and check all their dispatches.
     #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
@@ -137,6 +140,7 @@ impl CheckArgs {
         let given = [
             ("--check-memory", self.check_memory.is_some()),
             ("--allow-unchecked", self.allow_unchecked),
+            ("--deny-order", self.deny_order),
             ("--many-seeds", self.many_seeds.is_some()),
             ("--shard", self.shard.is_some()),
             ("--only", !self.only.is_empty()),

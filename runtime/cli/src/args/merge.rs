@@ -11,7 +11,8 @@ use spelter_jobs::output_file;
 The files are those of --results: of the shards of one job array, in any order; a file may be unfinished. Jobs that are in
 several files must have the same result in each. The exit status is 1 if a job is missing; the file of --out is written
 all the same, and a command continues it (--results) with the missing jobs. It is 3 if none is missing, and one failed:
-a job because of which its command ends with another status than 0.
+a job because of which its command ends with another status than 0. Jobs that failed are listed by their numbers, and
+what jobs found by its fingerprint: each finding once, with the number of jobs that have it.
 
 Example:
   spelter litmus --generate --shard 1/2 --results a.jsonl; spelter litmus --generate --shard 2/2 --results b.jsonl

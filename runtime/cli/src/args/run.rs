@@ -1,10 +1,14 @@
 //! Further options of `spelter run`: images, samplers and texel buffers, as other commands take them; the number of
 //! workgroups.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::RunArgs;
+use crate::image::{Contents, Source};
 use crate::structured::{ImageOption, SamplerOption, TexelsOption};
+use crate::value::Value;
 
 /// Images, samplers and texel buffers.
 #[derive(Clone, Debug, Default, Args)]
@@ -21,6 +25,23 @@ pub(crate) struct ImageArgs {
 }
 
 impl RunArgs {
+    /// The files with the contents of buffers, images and texel buffers.
+    pub(crate) fn input_files(&self) -> Vec<&Path> {
+        let values = self.bind.iter().chain(&self.uniform).map(|bind| &bind.value);
+        let texels = self.images.texels.iter().filter_map(|texels| Some(&texels.contents.as_ref()?.1));
+        let of_values = values.chain(texels).filter_map(|value| match value {
+            Value::File(path) => Some(path.as_path()),
+            _ => None,
+        });
+        let of_images = self.images.image.iter().filter_map(|image| match &image.source {
+            Source::Picture { path, .. } | Source::Texels { contents: Contents::File(path), .. } => {
+                Some(path.as_path())
+            }
+            _ => None,
+        });
+        of_values.chain(of_images).collect()
+    }
+
     /// The number of workgroups in each direction, of this size.
     pub(crate) fn groups(&self, size: [u32; 3]) -> [u32; 3] {
         match self.invocations {

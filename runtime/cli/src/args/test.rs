@@ -25,7 +25,7 @@ invocations; integers of uniform buffers and push constants are the number of in
 status is 66 if nothing failed otherwise, and 67 if nothing failed and a part was not checked.
 
 Example:
-  spelter test corpus --check --many-seeds 20 --shard 1/8 --results 1.jsonl")]
+  spelter test corpus --check --many-seeds 20 --shard 1/8 --results shard-1.jsonl")]
 pub(crate) struct TestArgs {
     /// Scripts, shaders, lists of launches; folders in which to look for .amber files, and with --check for shaders.
     #[arg(value_name = "FILE|DIR", required = true)]
@@ -55,10 +55,13 @@ pub(crate) struct TestCheckArgs {
     #[arg(long, value_name = "PROFILE", num_args = 0..=1, require_equals = true, default_missing_value = "common")]
     pub(crate) check: Option<Profile>,
     /// Run each script and shader N times, each time in another order of workgroups, subgroups and lanes. That a
-    /// shader's results depend on the order is noted.
+    /// shader's results depend on the order is noted; --deny-order makes it a failure.
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "schedule", hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) many_seeds: u32,
+    /// Fail if a shader's results depend on the order, as by an error of checked mode.
+    #[arg(long, requires_all = ["check", "many_seeds"])]
+    pub(crate) deny_order: bool,
     /// The number of workgroups in each direction for shaders without a launch; 4 by default.
     #[arg(long, value_name = "X[,Y[,Z]]", allow_hyphen_values = true, requires = "check")]
     pub(crate) groups: Option<Groups>,

@@ -1,6 +1,7 @@
 //! `spelter check --many-seeds`: runs of a program in many orders, which a file of results may keep as a job array.
 
 use std::ffi::OsString;
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use serde_json::{Value, json};
 use spelter::check::Severity;
@@ -25,7 +26,11 @@ pub(super) fn run(
 ) -> Result<(Merged, u8), Failure> {
     let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let (array, shard) = (job_array(args)?, args.orders());
-    let opened = args.results.as_ref().map(|path| Results::open(path, &array, shard, args.any_build)).transpose();
+    let open = |path: &PathBuf| {
+        let program = args.command.first().and_then(|name| program_file(name));
+        Results::open_of_program(path, &array, shard, program.as_deref(), args.any_build)
+    };
+    let opened = args.results.as_ref().map(open).transpose();
     let mut results = opened.map_err(wrong)?;
     let (mut all, mut status, mut read) = (Merged::default(), 0, 0);
     let result = |result: &Value| result["findings"].is_array().then(|| result.clone());
@@ -88,11 +93,19 @@ fn in_order(args: &CheckCommandArgs, order: u64, orders: u64) -> crate::args::Ex
 
 /// The orders as a job array.
 fn job_array(args: &CheckCommandArgs) -> Result<JobArray, Failure> {
-    let CheckCommandArgs { command, check_memory, graphics, time_limit, .. } = args;
+    let CheckCommandArgs { command, check_memory, graphics, time_limit, host, .. } = args;
     let filter = with_files(args.filter(), &args.suppressions)?;
-    let options = digest(&format!("{:?}", (filter, check_memory, graphics, time_limit)));
+    let options = digest(&format!("{:?}", (filter, check_memory, graphics, time_limit, host)));
     let backend = environment::inherited_backend()?.name();
     let settings =
         json!({ "command": command, "profile": args.profile.name(), "options": options, "backend": backend });
     Ok(JobArray { name: "check --many-seeds".to_owned(), settings, jobs: args.many_seeds.unwrap_or(1).into() })
+}
+
+/// The file of the program that a command's first word names, as a shell finds it.
+fn program_file(name: &str) -> Option<PathBuf> {
+    let is_path = name.contains(MAIN_SEPARATOR);
+    let folders =
+        if is_path { vec![PathBuf::new()] } else { std::env::split_paths(&std::env::var_os("PATH")?).collect() };
+    folders.into_iter().map(|folder| folder.join(name)).find(|path| Path::is_file(path))
 }

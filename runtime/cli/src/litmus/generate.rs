@@ -98,7 +98,7 @@ fn decide_blocks(
     let failed = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let Some(mut results) = args.array.open(&array).map_err(failed)? else { return Ok(()) };
     let left = results.left();
-    let progress = ProgressBar::new((left.len() * BLOCK) as u64);
+    let progress = ProgressBar::new(left.count_left() * BLOCK as u64);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left");
     progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut all = all.take(count).enumerate();

@@ -131,7 +131,7 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     let array = job_array(&files, args, &options);
     let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let mut results = args.array.open(&array).map_err(wrong)?;
-    let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
+    let jobs: Vec<u64> = jobs_left(results.as_ref(), &array, args.array.shard).collect();
     let before = earlier(results.as_ref(), |result| total.add_result(result)).map_err(wrong)?.len();
     if before > 0 {
         output::note(format_args!("{before} tests are in the file of results, and count"));

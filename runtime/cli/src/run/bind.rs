@@ -83,9 +83,10 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
                 continue;
             }
         };
-        if let Some(Slot { group, binding, .. }) = empty.first() {
+        if !empty.is_empty() {
+            let binding = named(format_args!("{}.{}", info.group, info.binding), variable(info));
             let problem = format!("{} of {} elements have no resource and are null", empty.len(), info.count);
-            notes.push(format!("binding {group}.{binding}: {problem}: reads give 0, writes are dropped"));
+            notes.push(format!("binding {binding}: {problem}: reads give 0, writes are dropped"));
         }
         let given = given_nulls(args).filter(|slot| (slot.group, slot.binding) == (info.group, info.binding));
         nulls.extend(given.chain(empty).map(|slot| (slot, info.kind)));
@@ -195,7 +196,8 @@ pub(crate) fn empty_elements(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) 
         0 => String::new(),
         filled => format!("; {filled} of {} elements have one, and each must", info.count),
     };
-    let problem = format!("binding {slot}, a {kind}{bytes}, has no {lacks}: use {hint}{of}");
+    let named = named(slot, variable(info));
+    let problem = format!("binding {named}, a {kind}{bytes}, has no {lacks}: use {hint}{of}");
     Err(Failure::misuse(format!("{problem} (VUID-vkCmdDispatch-None-08114)")))
 }
 
@@ -217,19 +219,24 @@ pub(super) fn shown(slot: Slot, info: Option<&BindingInfo>) -> String {
     if info.is_some_and(|info| info.count > 1) { slot.with_element() } else { slot.to_string() }
 }
 
+/// The name of a binding's variable, if the shader has it.
+pub(super) fn variable(info: &BindingInfo) -> Option<&str> {
+    Some(info.name.as_str()).filter(|name| !name.is_empty())
+}
+
 /// The option that fills a binding of the program.
 pub(super) fn option_of(program: &Program, group: u32, binding: u32) -> Option<&'static str> {
     let info = info_of(program.bindings(), Slot { group, binding, element: 0 })?;
     options_for(info.kind).first().copied()
 }
 
-/// The bindings that a program has, for messages.
+/// The bindings that a program has, for messages: each as `spelter reflect` begins with it.
 fn used(program: &Program) -> String {
-    let list: Vec<_> = program
-        .bindings()
-        .iter()
-        .map(|info| format!("{}.{} ({})", info.group, info.binding, info.kind.description()))
-        .collect();
+    let one = |info: &BindingInfo| {
+        let name = variable(info).map(|name| format!(" {name}")).unwrap_or_default();
+        format!("{}.{}{name}: {}", info.group, info.binding, info.kind.description())
+    };
+    let list: Vec<_> = program.bindings().iter().map(one).collect();
     if list.is_empty() { "it uses no bindings".into() } else { format!("it uses {}", list.join(", ")) }
 }
 

@@ -8,15 +8,19 @@ use serde_json::{Map, Value as Json, json};
 use spelter::check::report::{fingerprint, stats_json};
 use spelter::check::{CheckStats, Finding, Severity};
 use spelter::{Context, Schedule};
-use spelter_jobs::{JobArray, Results, digest, earlier, jobs_left};
+use spelter_jobs::{JobArray, JobsLeft, Results, digest, earlier};
 
 use super::bind::BoundResources;
 use crate::args::{CheckArgs, RunArgs};
-use crate::check::{Merged, Report};
+use crate::check::{Merged, Report, with_files};
 use crate::device;
 use crate::failure::Failure;
+use crate::file;
 use crate::output::{self, Output};
 use crate::shader::Shader;
+
+/// The largest file of an option in bytes.
+const MAX_INPUT: u64 = 4 << 30;
 
 /// What checked mode found.
 pub(super) struct Checked {
@@ -76,7 +80,9 @@ impl Checked {
     /// The exit status: 0, or that of the options if there is an error in this process or in the file of results.
     pub(super) fn status(&self, args: &CheckArgs) -> u8 {
         match self.all.count(Severity::Error) {
-            0 => args.status_without_error(self.report.stats.is_partial() || self.orders.is_partial()),
+            0 if self.denied(args).is_none() => {
+                args.status_without_error(self.report.stats.is_partial() || self.orders.is_partial())
+            }
             _ => args.error_status(),
         }
     }
@@ -86,9 +92,15 @@ impl Checked {
         &self.all.findings
     }
 
-    /// Notes about the orders.
+    /// That results depend on the order, if the options deny that.
+    pub(super) fn denied(&self, args: &CheckArgs) -> Option<Failure> {
+        let differs = self.orders.differs.as_ref().filter(|_| args.deny_order)?;
+        Some(Failure::new(format!("{differs} (--deny-order)")))
+    }
+
+    /// Notes about the orders, without what is denied.
     pub(super) fn notes(&self, args: &CheckArgs) -> Vec<String> {
-        let mut notes: Vec<String> = self.orders.differs.iter().cloned().collect();
+        let mut notes: Vec<String> = self.orders.differs.iter().filter(|_| !args.deny_order).cloned().collect();
         let Some(path) = args.results.as_ref().map(|path| path.display()) else { return notes };
         match (self.orders.earlier_errors(), self.orders.earlier_partial()) {
             (0, 0) => {}
@@ -218,21 +230,25 @@ fn with_other_orders(
     }
 }
 
-/// The orders of a run as a job array; order 0 is the usual one.
-fn job_array(shader: &Shader, args: &RunArgs, seeds: u32) -> JobArray {
+/// The orders of a run as a job array; order 0 is the usual one. Results are of the contents of files, not of their
+/// names.
+fn job_array(shader: &Shader, args: &RunArgs, seeds: u32) -> Result<JobArray, Failure> {
     let RunArgs { entry, groups, invocations, bind, uniform, images, push, spec, repeat, .. } = args;
-    let CheckArgs { check, check_memory, only, suppress, .. } = &args.check;
+    let CheckArgs { check, check_memory, .. } = &args.check;
+    let filter = with_files(args.check.filter(), &args.check.suppressions)?;
     let launch = (entry, groups, invocations, bind, uniform, images, push, spec, repeat);
-    let options = digest(&format!("{launch:?}{:?}", (check, check_memory, only, suppress)));
+    let options = digest(&format!("{launch:?}{:?}", (check, check_memory, filter)));
     let file = args.file.file_name().unwrap_or_default().to_string_lossy();
-    JobArray {
+    // By their numbers: the options have their names.
+    let inputs = (0..).zip(args.input_files()).map(|(number, path): (u32, _)| (number.to_string(), path));
+    Ok(JobArray {
         name: "run --many-seeds".to_owned(),
         settings: json!({
-            "file": file, "shader": shader.digest(), "options": options,
+            "file": file, "shader": shader.digest(), "options": options, "inputs": file::digest(inputs, MAX_INPUT),
             "device": device::settings(&args.device, args.check.options()),
         }),
         jobs: seeds.into(),
-    }
+    })
 }
 
 /// Checks that the file of results can be continued, before a long run.
@@ -243,7 +259,7 @@ pub(super) fn check_results(shader: &Shader, args: &RunArgs) -> Result<(), Failu
 /// The file of results, if one is wanted.
 fn open(shader: &Shader, args: &RunArgs) -> Result<Option<Results>, Failure> {
     let (Some(path), Some(seeds)) = (&args.check.results, args.check.many_seeds) else { return Ok(None) };
-    let results = Results::open(path, &job_array(shader, args, seeds), args.check.orders(), args.check.any_build);
+    let results = Results::open(path, &job_array(shader, args, seeds)?, args.check.orders(), args.check.any_build);
     results.map(Some).map_err(|error| Failure::new(error.to_string()))
 }
 
@@ -258,7 +274,7 @@ fn record(
     let Some(to) = to else { return Ok(()) };
     let report = Report::new(findings, CheckStats::default(), (shader, args))?;
     let status = match report.count(Severity::Error) {
-        0 => args.check.status_without_error(partial),
+        0 if differs.is_none() || !args.check.deny_order => args.check.status_without_error(partial),
         _ => args.check.error_status(),
     };
     let result =
@@ -275,7 +291,6 @@ fn in_other_orders(
     (all, stats): (&mut Vec<Finding>, &mut CheckStats),
     to: &mut Orders,
 ) -> Result<(), Failure> {
-    let (array, shard) = (job_array(shader, args, seeds), args.check.orders());
     let mut file = open(shader, args)?;
     let of_order = |result: &Json| result["findings"].is_array().then(|| result.clone());
     let earlier = earlier(file.as_ref(), of_order).map_err(|error| Failure::new(error.to_string()))?;
@@ -288,18 +303,21 @@ fn in_other_orders(
         to.earlier.push(result);
     }
     to.failed.extend(expected.err().map(|failure| (0, failure.to_string())));
-    let mut orders = jobs_left(file.as_ref(), &array, shard);
-    if orders.first() == Some(&0) {
-        orders.remove(0);
+    let mut orders = match &file {
+        Some(file) => file.left(),
+        None => JobsLeft::of(args.check.orders(), seeds.into()),
+    };
+    if orders.clone().next() == Some(0) {
+        orders.next();
         record(&mut file, 0, all.clone(), (None, stats.is_partial(), to.failed.get(&0)), (shader, args))?;
     }
-    if orders.is_empty() {
+    if orders.count_left() == 0 {
         return Ok(());
     }
-    let bar = ProgressBar::new(orders.len() as u64);
+    let bar = ProgressBar::new(orders.count_left());
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} orders").unwrap_or(ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(200));
-    for &seed in &orders {
+    for seed in orders {
         let mut args = args.clone();
         args.device.schedule = Some(Schedule::Random(seed));
         // Messages of the kernel are those of the first run.

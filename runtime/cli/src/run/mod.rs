@@ -23,6 +23,7 @@ use crate::device;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::{self, Shader};
+use crate::slot::named;
 use crate::trace;
 use bind::BoundResources;
 use checked::Checked;
@@ -91,6 +92,7 @@ fn execute(
         output.flush()?;
         checked.print(true);
     }
+    checked.denied(&args.check).iter().for_each(output::report);
     check::write_files(&args.check.files(), checked.findings())?;
     Ok(checked.status(&args.check))
 }
@@ -111,7 +113,7 @@ fn launch(shader: &Shader, args: &RunArgs, printer: Printer) -> Result<Launched,
 
 /// What a run did.
 pub(crate) struct Ran {
-    /// The names of the buffers and images.
+    /// The names of the buffers and images: `0.1 (data)`.
     pub(crate) names: Vec<String>,
     /// Their final contents; none after a failure.
     pub(crate) contents: Vec<Vec<u8>>,
@@ -127,8 +129,12 @@ pub(crate) fn once(shader: &Shader, args: &RunArgs, printer: Printer) -> Result<
     let ended = dispatch(&context, (shader, &program), &bound, args);
     let (findings, stats) = (context.device().take_findings(), context.check_stats());
     let contents = ended.and_then(|_| checked::results(&context, &bound));
-    let names = bound.buffers.iter().map(|buffer| &buffer.name).chain(bound.images.iter().map(|image| &image.name));
-    let names = names.cloned().collect();
+    let slots = bound.buffers.iter().map(|buffer| buffer.slot).chain(bound.images.iter().map(|image| image.slot));
+    let names = slots.map(|slot| {
+        let info = bind::info_of(program.bindings(), slot);
+        named(bind::shown(slot, info), info.and_then(bind::variable))
+    });
+    let names = names.collect();
     let (contents, failure) = match contents {
         Ok(contents) => (contents, None),
         Err(failure) => (Vec::new(), Some(failure)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 use spelter::{Context, Program};
 
-use super::bind::{BoundBuffer, BoundResources};
+use super::bind::{BoundBuffer, BoundResources, info_of, variable};
 use super::checked::Checked;
 use super::images::BoundImage;
 use super::messages::Messages;
@@ -115,7 +115,7 @@ pub(super) fn print(
             "workgroup_size": program.workgroup_size(),
             "interpreted_because": program.fallback(),
             "workers": context.device().properties().workers,
-            "outputs": values.iter().map(Shown::json).collect::<Vec<_>>(),
+            "outputs": values.iter().map(|shown| shown.json(program)).collect::<Vec<_>>(),
             "times": times.json(),
             "notes": notes,
             "messages": messages.json(),
@@ -193,6 +193,7 @@ pub(super) fn find<'a>(
 
 /// Values of a buffer or an image, for one `--out`.
 struct Shown<'a> {
+    slot: Slot,
     /// The slot as text.
     place: &'a str,
     /// The name that the user wrote for it.
@@ -209,6 +210,7 @@ fn read<'a>(context: &Context, bound: &'a BoundResources, print: &'a Print) -> R
     let (first, last) = print.range.unwrap_or((0, found.bytes() / each));
     let bytes = found.read(context, first * each..last * each)?;
     Ok(Shown {
+        slot: print.slot,
         place: found.name(),
         name: print.name.as_deref(),
         element: &print.element,
@@ -223,17 +225,18 @@ impl Shown<'_> {
         self.bytes.chunks_exact(self.element.stride() as usize)
     }
 
-    fn json(&self) -> Json {
-        let mut shown = json!({
-            "binding": self.place,
+    /// The object of an output. Its binding is named as `spelter reflect --json` names it.
+    fn json(&self, program: &Program) -> Json {
+        let info = info_of(program.bindings(), self.slot);
+        json!({
+            "set": self.slot.group,
+            "binding": self.slot.binding,
+            "element": info.filter(|info| info.count > 1).map(|_| self.slot.element),
+            "name": info.and_then(variable),
             "type": self.element.to_string(),
             "first": self.first,
             "values": self.elements().map(|bytes| self.element.json(bytes, self.hex)).collect::<Vec<_>>(),
-        });
-        if let Some(name) = self.name {
-            shown["name"] = name.into();
-        }
-        shown
+        })
     }
 
     /// Prints a short list on one line, a long one in rows that begin with the index of their first element: `[8]`.

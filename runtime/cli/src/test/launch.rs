@@ -4,6 +4,7 @@ use spelter::check::{CheckStats, Finding};
 use spelter::choose_entry;
 
 use super::cases::{Case, Kind};
+use super::report::BY_ORDER;
 use crate::amber::Stop;
 use crate::args::{RunArgs, TestArgs};
 use crate::failure::Failure;
@@ -20,8 +21,8 @@ pub(super) struct Launches {
     runs: Vec<RunArgs>,
     /// Entry points that are not run, and why.
     without: Vec<String>,
-    /// The results in the usual order, once they were needed.
-    expected: Option<Vec<Vec<Vec<u8>>>>,
+    /// The results in the usual order, once they were needed; `None` for a run that fails in it.
+    expected: Option<Vec<Option<Vec<Vec<u8>>>>>,
 }
 
 /// What the runs of a job found.
@@ -31,11 +32,15 @@ pub(super) struct Found {
     pub(super) stats: CheckStats,
     /// Something to know about a success.
     pub(super) note: Option<String>,
+    /// Whether the latest kernel ran, instead of being refused before.
+    pub(super) has_run: bool,
+    /// Whether a kernel of the file did not run, or no invocation of it.
+    pub(super) is_unchecked: bool,
 }
 
 impl Launches {
     /// Reads the shader of a case.
-    pub(super) fn new(case: &Case, args: &TestArgs) -> Result<Self, Stop> {
+    pub(super) fn new(case: &Case, args: &TestArgs, found: &mut Found) -> Result<Self, Stop> {
         let shader = shader::load(&case.path).map_err(failed)?;
         let (mut runs, mut without) = (Vec::new(), Vec::new());
         if let Kind::Launch(launch, _) = &case.kind {
@@ -59,6 +64,7 @@ impl Launches {
             }
         }
         if runs.is_empty() {
+            found.is_unchecked = true;
             return Err(Stop::Skip(without.join("; ")));
         }
         Ok(Self { shader, runs, without, expected: None })
@@ -72,25 +78,36 @@ impl Launches {
     /// Runs all in an order. What was found before a failure is in `found`.
     pub(super) fn run(&mut self, order: u64, args: &TestArgs, found: &mut Found) -> Result<(), Stop> {
         if order > 0 && self.expected.is_none() {
-            // Unchecked: only the results count.
-            let runs: Result<Vec<_>, Stop> = self.runs.iter().map(|run| self.once(run, 0, args, false)).collect();
-            self.expected = Some(runs?.into_iter().map(|ran| ran.contents).collect());
+            // Unchecked: only the results count. A run that fails says so in the usual order.
+            let contents = |run| self.once(run, 0, args, false).ok().map(|ran| ran.contents);
+            self.expected = Some(self.runs.iter().map(contents).collect());
         }
-        let mut notes = Vec::new();
+        let (mut differences, mut notes) = (Vec::new(), Vec::new());
         for (at, run) in self.runs.iter().enumerate() {
+            found.has_run = false;
             let ran = self.once(run, order, args, true)?;
+            found.has_run = true;
             found.findings.extend(ran.findings);
             found.stats += ran.stats;
             if let Some(failure) = ran.failure {
                 return Err(failed(failure));
             }
-            let expected = self.expected.as_ref().and_then(|expected| expected.get(at));
+            if run.groups([1; 3]).contains(&0) {
+                found.is_unchecked = true;
+                notes.push(format!("no invocation ran: {} has a 0", run.size_option()));
+            }
+            let expected = self.expected.as_ref().and_then(|expected| expected.get(at)?.as_ref());
             if let Some(difference) = expected.and_then(|expected| run::difference(&ran.names, expected, &ran.contents))
             {
-                notes.push(format!("the result depends on the order: {difference}"));
+                differences.push(format!("{BY_ORDER}{difference}"));
             }
         }
+        if args.check.deny_order && !differences.is_empty() {
+            return Err(Stop::Fail(differences.join("\n")));
+        }
+        notes.append(&mut differences);
         if !self.without.is_empty() {
+            found.is_unchecked = true;
             notes.push(format!("not run: {}", self.without.join("; ")));
         }
         found.note = (!notes.is_empty()).then(|| notes.join("; "));

@@ -5,6 +5,7 @@ mod cases;
 mod compare;
 mod features;
 mod launch;
+mod list;
 mod objects;
 mod probe;
 mod report;
@@ -49,8 +50,11 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
     let mut reports: BTreeMap<_, _> =
         earlier(results.as_ref(), Report::of_result).map_err(wrong)?.into_iter().collect();
     let before = reports.len();
+    if !args.json {
+        report::print_earlier(reports.values(), output)?;
+    }
     let left = jobs_left(results.as_ref(), &array, args.array.shard);
-    let bar = progress(left.len(), args.json);
+    let bar = progress(left.count_left(), args.json);
     let mut runner = Runner { args, filter, latest: None };
     let mut shown = report::Shown::default();
     for job in left {
@@ -64,7 +68,7 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
         bar.inc(1);
         if let Some(results) = &mut results {
             let is_partial = args.check.status_without_error(report.is_partial()) != 0;
-            let failed = matches!(report.verdict, Verdict::Fail(_)) || is_partial;
+            let failed = matches!(report.verdict, Verdict::Fail { .. }) || is_partial;
             results.record(job, &report.result(), failed).map_err(wrong)?;
         }
         reports.insert(job, report);
@@ -78,14 +82,15 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
 
 /// The scripts as a job array: equal for the same scripts, by their paths and contents, the same device and checks.
 fn job_array(cases: &[Case], args: &TestArgs, filter: &Filter) -> JobArray {
-    let files = cases.iter().flat_map(Case::files);
+    // Only a file of results needs it, and each shader is compiled for it.
+    let contents = args.array.results.as_ref().map(|_| digest(&cases.iter().map(Case::digest).collect::<String>()));
     let device = device::settings(&args.device, args.check.options());
-    let mut settings = json!({ "scripts": file::digest(files, MAX_BYTES), "device": device });
+    let mut settings = json!({ "scripts": contents, "device": device });
     if args.check.many_seeds > 1 {
         settings["orders"] = args.check.many_seeds.into();
     }
     if let Some(profile) = args.check.check {
-        let options = (filter, args.check.check_memory, args.check.groups);
+        let options = (filter, args.check.check_memory, args.check.groups, args.check.deny_order);
         settings["profile"] = profile.name().into();
         settings["options"] = digest(&format!("{options:?}")).into();
     }
@@ -109,13 +114,15 @@ impl Runner<'_> {
         if let Some((_, launches)) = self.latest.as_ref().filter(|(name, _)| *name == case.name) {
             found.findings.iter_mut().for_each(|finding| check::in_file(finding, launches.shader()));
         }
-        found.findings.retain(|finding| self.filter.wants(finding) && !self.filter.suppresses(finding));
+        let order = (self.args.check.many_seeds > 1).then_some(order);
+        let is_partial = found.stats.is_partial() || found.is_unchecked;
+        let checked = self.args.check.check.map(|_| report::Checked::new(found.findings, &self.filter, is_partial));
+        let verdict = report::with_check(verdict, checked.as_ref());
         Report {
-            name: case.name.clone(),
-            order: (self.args.check.many_seeds > 1).then_some(order),
-            verdict: report::with_findings(verdict, &found.findings),
-            checked: self.args.check.check.map(|_| report::Checked::new(found.findings, &found.stats)),
+            has_run: found.has_run,
+            is_of_all_orders: !found.has_run && !matches!(verdict, Verdict::Pass(_)),
             time: start.elapsed(),
+            ..Report::new(case.name.clone(), order, verdict, checked)
         }
     }
 
@@ -124,12 +131,15 @@ impl Runner<'_> {
         // A panic of the driver fails this job; the others still run.
         match catch_unwind(AssertUnwindSafe(|| self.judge(case, order, found))) {
             Ok(Ok(())) => Verdict::Pass(found.note.take()),
-            Ok(Err(Stop::Fail(message))) => Verdict::Fail(message),
+            Ok(Err(Stop::Fail(message))) => {
+                let by_check = message.starts_with(report::BY_ORDER);
+                Verdict::Fail { message, by_check }
+            }
             Ok(Err(Stop::Skip(reason))) => Verdict::Skip(reason),
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
-                Verdict::Fail(format!("the driver panicked: {text}"))
+                Verdict::Fail { message: format!("the driver panicked: {text}"), by_check: false }
             }
         }
     }
@@ -140,7 +150,7 @@ impl Runner<'_> {
         }
         let mut launches = match self.latest.take() {
             Some((name, launches)) if name == case.name => launches,
-            _ => Launches::new(case, self.args)?,
+            _ => Launches::new(case, self.args, found)?,
         };
         let ended = launches.run(order, self.args, found);
         self.latest = Some((case.name.clone(), launches));
@@ -186,11 +196,11 @@ fn asserts(command: &Command) -> bool {
 }
 
 /// A progress bar on standard error if that is a terminal, hidden otherwise.
-fn progress(jobs: usize, quiet: bool) -> ProgressBar {
+fn progress(jobs: u64, quiet: bool) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(jobs as u64);
+    let bar = ProgressBar::new(jobs);
     if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {elapsed} {wide_msg}") {
         bar.set_style(style);
     }

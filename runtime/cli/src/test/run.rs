@@ -43,8 +43,10 @@ pub(super) fn script(
         contents: script.buffers.iter().map(|buffer| buffer.bytes.clone()).collect(),
         samplers: samplers.map_err(refused)?,
         compiled: HashMap::new(),
+        has_run: false,
     };
     let ended = script.commands.iter().try_for_each(|command| runner.command(command));
+    found.has_run = runner.has_run;
     found.findings = device.take_findings();
     found.stats = device.check_stats();
     ended
@@ -59,6 +61,8 @@ struct Runner<'s> {
     samplers: Vec<Sampler>,
     /// Pipelines that are compiled already.
     compiled: HashMap<usize, CompiledPipeline>,
+    /// Whether a kernel ran.
+    has_run: bool,
 }
 
 /// A compiled pipeline with its layouts.
@@ -120,6 +124,7 @@ impl Runner<'_> {
         let sets = self.sets(pipeline, &compiled, &objects)?;
         let command = self.device.create_command_pool().allocate();
         self.record(&command, pipeline, &compiled, &objects, &sets, groups).map_err(refused)?;
+        self.has_run = true;
         let queue = self.device.queue();
         queue.submit(&[&command], None).and_then(|_| queue.wait_idle()).map_err(refused)?;
         for (buffer, object) in &objects.buffers {

@@ -88,7 +88,7 @@ fn run(args: &Args) -> Result<ExitCode, spelter_jobs::Error> {
     };
     let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left, {msg}");
-    let progress = ProgressBar::new(jobs.len() as u64 * BLOCK);
+    let progress = ProgressBar::new(jobs.count_left() * BLOCK);
     progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut shown = 0;
     for job in jobs {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spelter_jobs::{Results, earlier};
+use spelter_jobs::{JobsLeft, Results, earlier};
 
 use crate::args::{Args, BLOCK};
 use crate::crash;
@@ -43,14 +43,14 @@ struct Block {
 /// The file of results, and the blocks that it lacks.
 struct Blocks {
     results: Results,
-    left: std::vec::IntoIter<u64>,
+    left: JobsLeft,
 }
 
 impl Blocks {
     /// The blocks of this shard, if there is a file of results.
     fn of(args: &Args) -> Result<Option<Self>, spelter_jobs::Error> {
         let Some(results) = args.array.open(&args.job_array())? else { return Ok(None) };
-        let left = results.left().into_iter();
+        let left = results.left();
         Ok(Some(Self { results, left }))
     }
 }
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         eprintln!("error: {error}");
         return ExitCode::from(2);
     }
-    let left = parent.blocks.map_or(0, |blocks| blocks.results.left().len());
+    let left = parent.blocks.map_or(0, |blocks| blocks.results.left().count_left());
     if left > 0 {
         eprintln!("error: {left} blocks are left: the same command continues with them");
         return ExitCode::from(LEFT);

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, String> {
     let files = args.files();
     let array = job_array(args, &files);
     let mut results = args.array.open(&array).map_err(|error| error.to_string())?;
-    let mut left = VecDeque::from(jobs_left(results.as_ref(), &array, args.array.shard));
+    let mut left: VecDeque<u64> = jobs_left(results.as_ref(), &array, args.array.shard).collect();
     let mut summary = Summary::new(args.json);
     let of_file = |result: &Value| {
         result["entries"].as_array()?.iter().for_each(|line| summary.line(line));

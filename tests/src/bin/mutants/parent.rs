@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Ok(results) => results,
         Err(error) => return failed(&error),
     };
-    let mut left = jobs_left(results.as_ref(), &array, args.array.shard).into_iter();
+    let mut left = jobs_left(results.as_ref(), &array, args.array.shard);
     let (sender, receiver) = channel();
     let mut jobs: Vec<Job> = Vec::new();
     for job in 0..args.jobs.max(1) {

@@ -23,7 +23,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
         Err(error) => return failed(&error),
     };
     let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
-    let progress = ProgressBar::new(jobs.len() as u64 * BLOCK).with_style(style());
+    let progress = ProgressBar::new(jobs.count_left() * BLOCK).with_style(style());
     let mut engines = Engines::new();
     let mut all = Counts::default();
     match earlier(results.as_ref(), of_object) {

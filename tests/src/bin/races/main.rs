@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         Err(error) => return failed(&error),
     };
     let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
-    progress.set_length(jobs.len() as u64 * BLOCK);
+    progress.set_length(jobs.count_left() * BLOCK);
     for job in jobs {
         let mut block = Sum { shown: sum.shown, ..Sum::default() };
         for number in job * BLOCK..((job + 1) * BLOCK).min(args.programs) {

@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} files, {eta} left, {msg}");
     let progress =
-        ProgressBar::new(jobs.len() as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        ProgressBar::new(jobs.count_left()).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut totals = Totals::new(args.json);
     if let Err(error) = earlier(results.as_ref(), |result| totals.earlier(result)) {
         return failed(&error);
