@@ -313,8 +313,7 @@ impl ContextBuilder {
         }
         let profile = self.profile.then(|| Profile::new(MAX_TIMESTAMPS));
         let profiles = profile.iter().map(|profile| Arc::clone(profile) as Arc<dyn Observer>);
-        let found = checked.iter().map(CheckedByEnvironment::observer);
-        let observers: Vec<_> = trace.iter().map(|trace| trace.observer()).chain(profiles).chain(found).collect();
+        let observers: Vec<_> = trace.iter().map(|trace| trace.observer()).chain(profiles).collect();
         let device = match &observers[..] {
             [] => Device::new(self.options),
             [only] => Device::with_observer(self.options, Arc::clone(only)),
@@ -322,7 +321,6 @@ impl ContextBuilder {
         };
         let device = device.map_err(|error| Error::from(error).for_memory_of(|| format!("a heap of {heap} bytes")))?;
         trace.iter().for_each(|trace| trace.name_workers(device.properties().workers));
-        checked.iter().for_each(|checked| checked.started(&device));
         Ok(Context::on(&Share::new(device, self.poison, (trace, profile), checked)))
     }
 }
