@@ -158,7 +158,7 @@ impl Buffer {
     }
 
     /// As [`Buffer::typed`], of a buffer that holds one value of type `H` and, after it, an array of `T` of any length:
-    /// a block that ends with an array without a size. The array begins behind `H`, at a multiple of the alignment of
+    /// a block that ends with an array without a size. The array begins after `H`, at a multiple of the alignment of
     /// `T`; where the shader has it later, `H` needs padding. A range that is bound begins with the buffer.
     ///
     /// ```

@@ -425,8 +425,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// As [`Display`](fmt::Display): `assert!(findings.is_empty(), "{findings:?}")` is how tests print findings, and the fields
-/// have the text of the source file twice.
+/// As [`Display`](fmt::Display): `assert!(findings.is_empty(), "{findings:?}")` is how tests print findings, and
+/// the fields have the text of the source file twice.
 impl fmt::Debug for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
