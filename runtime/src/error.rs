@@ -124,6 +124,9 @@ pub(crate) mod rule {
         "values of an image have its numeric type, or are unsigned and have the bits of a channel or of a texel";
     /// The layout of a Rust type for a block.
     pub(crate) const LAYOUT: &str = "a Rust type for a block has each number where the shader has it";
+    /// The type of the host's values, and that of a handle.
+    pub(crate) const CONTENTS: &str =
+        "values that the host accesses have the type of the handle; `Buffer::untyped` is a handle without one";
     /// The length of the slice of a read.
     pub(crate) const SLICE: &str = "a slice that is read into has one place for each value";
     /// The number of bytes of a write to an image level.

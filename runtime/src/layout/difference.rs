@@ -9,7 +9,7 @@ use super::{DataLayout, DataMember, ScalarType};
 /// Elements of an array whose numbers are compared one by one, before the last one. The numbers of two arrays of
 /// different strides or lengths cannot agree that long and in the last element, unless the strides are far larger than
 /// those of any vertex or particle.
-const MAX_ELEMENTS: u64 = 1 << 12;
+pub(super) const MAX_ELEMENTS: u64 = 1 << 12;
 
 /// The first number that only one of them has, or that has another type in the other; else a name that has another
 /// place in the other.
