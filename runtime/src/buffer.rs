@@ -114,8 +114,8 @@ impl Buffer {
 
     /// The same buffer as one that holds values of type `T`. Each dispatch with this handle, however it is bound (also
     /// in slots, sets and command buffers), is an error if the program declares other data at that binding: the type is
-    /// compared as by [`Block::check`](crate::Block::check), once for each program. Bytes stay as they are, and other
-    /// handles are not affected.
+    /// compared as by [`Block::check`](crate::Block::check), once for each program. A texel buffer's view has a format
+    /// of its own, which is not compared. Bytes stay as they are, and other handles are not affected.
     ///
     /// The shader's block may be one `T`, or an array of `T`, with a size or without, also as the only member of a
     /// structure. Of a block that ends with an array after other members, `T` is what comes before the array. A range

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::difference::{difference, difference_within, misplaced, name_of, uniform};
+use super::difference::{difference, difference_within, misplaced, misplaced_from, name_of, uniform};
 use super::{BufferType, DataLayout, DataMember, ElementType, Layout};
 use crate::error::{Error, rule};
 
@@ -208,7 +208,9 @@ fn of_values(block: &DataLayout, ty: ElementType) -> Option<String> {
 /// Why these push constants cannot be the bytes of the block from `start` on; without a start they are all of it.
 pub(crate) fn of_push(block: &DataLayout, start: Option<u64>, ty: ElementType) -> Option<String> {
     let Some(start) = start else { return difference(block, &ty.layout()) };
-    difference_within(block, &ty.layout(), start..start.saturating_add(ty.size()))
+    let rust = ty.layout();
+    difference_within(block, &rust, start..start.saturating_add(ty.size()))
+        .or_else(|| misplaced_from(block, start, &rust))
 }
 
 /// The array in a structure that has nothing else, as GLSL declares it, or the whole.
