@@ -6,13 +6,11 @@
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use spelter_locks::Mutex;
 
-use crate::check::{CheckOptions, CheckResults, Finding, FindingIdentity, Profile, Severity, report};
-use crate::exec::{Chunk, Observer, SubmissionId};
+use crate::check::{CheckOptions, FindingIdentity, Profile, Severity, report};
 use crate::{Device, DeviceOptions};
 
 const VARIABLE: &str = "SPELTER_CHECK";
@@ -30,30 +28,6 @@ pub struct CheckedByEnvironment {
     errors: AtomicUsize,
     /// What was printed: equal findings of later dispatches are not printed again. A leaf lock.
     printed: Mutex<HashSet<FindingIdentity>>,
-    found: Arc<Found>,
-}
-
-/// What was found in dispatches, with their names.
-#[derive(Debug, Default)]
-struct Found {
-    results: OnceLock<CheckResults>,
-    /// A leaf lock.
-    waiting: Mutex<Vec<(Finding, String)>>,
-}
-
-impl Observer for Found {
-    fn worked(&self, chunk: &Chunk<'_>) {
-        let (Some(results), Some(_)) = (self.results.get(), chunk.dispatch) else { return };
-        let findings = results.take();
-        if !findings.is_empty() {
-            let (command, submission) = (chunk.command.recording, chunk.command.submission);
-            let of_queue = format!("submission {} of queue {}", submission.serial, submission.queue);
-            let place = format!("in `{}`, command buffer {command} of {of_queue}", chunk.name);
-            self.waiting.lock().extend(findings.into_iter().map(|finding| (finding, place.clone())));
-        }
-    }
-
-    fn ran(&self, _: SubmissionId, _: bool, _: Instant, _: Instant) {}
 }
 
 impl CheckedByEnvironment {
@@ -75,28 +49,15 @@ impl CheckedByEnvironment {
         Ok(Some(Self::default()))
     }
 
-    /// Receives the names of dispatches: an observer for the device.
-    pub fn observer(&self) -> Arc<dyn Observer> {
-        Arc::clone(&self.found) as Arc<dyn Observer>
-    }
-
-    /// The device with the observer exists.
-    pub fn started(&self, device: &Device) {
-        device.check_results().map(|results| self.found.results.set(results));
-    }
-
     /// Prints what was found on the device since the last call: each finding once, with the dispatch in which it was
     /// made first.
     pub fn print(&self, device: &Device) {
-        let of_dispatches = std::mem::take(&mut *self.found.waiting.lock());
-        let others = device.take_findings().into_iter().map(|finding| (finding, String::new()));
-        for (finding, place) in of_dispatches.into_iter().chain(others) {
+        for finding in device.take_findings() {
             if !self.printed.lock().insert(finding.identity()) {
                 continue;
             }
-            let place = if place.is_empty() { place } else { format!("\n  {place}") };
             // A closed standard error is ignored.
-            let _ = writeln!(std::io::stderr(), "{finding}{place}");
+            let _ = writeln!(std::io::stderr(), "{finding}");
             if finding.severity == Severity::Error {
                 self.errors.fetch_add(1, Ordering::Relaxed);
             }

@@ -10,7 +10,7 @@ use spelter_shaders::ir::BindingKind;
 use crate::buffer::BufferSlice;
 use crate::ids::SlotKind;
 use crate::image::ImagePart;
-use crate::layout::ElementType;
+use crate::layout::BufferType;
 use crate::resource::Resource;
 use crate::view::Part;
 
@@ -39,7 +39,7 @@ pub struct Bind {
     pub(crate) to_end: bool,
     pub(crate) sampler: Option<Sampler>,
     /// What a buffer holds, if its handle says it.
-    pub(crate) element: Option<ElementType>,
+    pub(crate) contents: Option<BufferType>,
 }
 
 impl Bind {
@@ -162,7 +162,7 @@ impl Bind {
             part: Part::Nothing,
             to_end: false,
             sampler: Some(sampler.clone()),
-            element: None,
+            contents: None,
         }
     }
 
@@ -189,7 +189,7 @@ impl Bind {
     /// ```
     pub fn null(kind: BindingKind) -> Self {
         let (kind, part) = (SlotKind::of(kind), Part::Nothing);
-        Self { kind, resource: None, part, to_end: false, sampler: None, element: None }
+        Self { kind, resource: None, part, to_end: false, sampler: None, contents: None }
     }
 
     /// The same with a sampler, for a combined image sampler (`sampler2D` in GLSL).
@@ -217,14 +217,14 @@ impl Bind {
 
     fn buffer(kind: SlotKind, slice: BufferSlice<'_>, part: impl Fn(Range<u64>) -> Part) -> Self {
         let resource = Some(Arc::clone(slice.buffer.resource()));
-        let element = slice.buffer.element();
-        Self { kind, resource, part: part(slice.range()), to_end: slice.to_end, sampler: None, element }
+        let contents = slice.buffer.contents();
+        Self { kind, resource, part: part(slice.range()), to_end: slice.to_end, sampler: None, contents }
     }
 
     fn image(kind: SlotKind, image: &ImagePart<'_>) -> Self {
         let resource = Some(Arc::clone(image.image.resource()));
         let part = Part::Image(image.part.clone());
-        Self { kind, resource, part, to_end: false, sampler: None, element: None }
+        Self { kind, resource, part, to_end: false, sampler: None, contents: None }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::layout::{ElementType, Layout};
+use crate::layout::{BufferType, Layout};
 use crate::memory::Template;
 use crate::object::Contents;
 use crate::resource::Resource;
@@ -30,14 +30,14 @@ use crate::share::Share;
 #[derive(Clone)]
 pub struct Buffer {
     resource: Arc<Resource>,
-    /// What dispatches check its contents against, if this handle says what they are.
-    element: Option<ElementType>,
+    /// What dispatches and the host's accesses check its contents against, if this handle says what they are.
+    contents: Option<BufferType>,
 }
 
 impl Buffer {
     /// A handle of a resource that is a buffer.
     pub(crate) fn of(resource: &Arc<Resource>) -> Self {
-        Self { resource: Arc::clone(resource), element: None }
+        Self { resource: Arc::clone(resource), contents: None }
     }
 
     pub(crate) fn new(
@@ -47,7 +47,7 @@ impl Buffer {
         contents: Contents,
     ) -> Result<Self, Error> {
         let resource = Resource::new(share, Template::Buffer(size), label, contents)?;
-        Ok(Self { resource: Arc::new(resource), element: None })
+        Ok(Self { resource: Arc::new(resource), contents: None })
     }
 
     /// Size in bytes.
@@ -114,14 +114,17 @@ impl Buffer {
 
     /// The same buffer as one that holds values of type `T`. Each dispatch with this handle, however it is bound (also
     /// in slots, sets and command buffers), is an error if the program declares other data at that binding: the type is
-    /// compared as by [`Block::check`](crate::Block::check), once for each program. Bytes stay as they are, and other
-    /// handles are not affected.
+    /// compared as by [`Block::check`](crate::Block::check), once for each program. A texel buffer's view has a format
+    /// of its own, which is not compared. Bytes stay as they are, and other handles are not affected.
     ///
     /// The shader's block may be one `T`, or an array of `T`, with a size or without, also as the only member of a
     /// structure. Of a block that ends with an array after other members, `T` is what comes before the array. A range
     /// that is bound begins with a whole `T`. Where both sides are numbers of one type without holes between them, and
     /// the sizes of their elements divide each other, as of `f32` and `array<vec4f>`, only that type is compared, and
     /// the names of fields: a field of `T` that the shader has at another byte is an error.
+    ///
+    /// The host's reads and writes through this handle are checked, too: values of another type are an error, except
+    /// bytes (`u8`), and numbers where the buffer has numbers of that type.
     ///
     /// ```
     /// use spelter::bytemuck::NoUninit;
@@ -151,10 +154,41 @@ impl Buffer {
     /// ```
     #[must_use = "it is another handle, and this one stays as it is"]
     pub fn typed<T: Layout + 'static>(&self) -> Self {
-        Self { element: Some(ElementType::of::<T>()), ..self.clone() }
+        Self { contents: Some(BufferType::of::<T>()), ..self.clone() }
     }
 
-    /// The same buffer as bytes: dispatches with this handle do not compare a type, as those of
+    /// As [`Buffer::typed`], of a buffer that holds one value of type `H` and, after it, an array of `T` of any length:
+    /// a block that ends with an array without a size. The array begins after `H`, at a multiple of the alignment of
+    /// `T`; where the shader has it later, `H` needs padding. A range that is bound begins with the buffer.
+    ///
+    /// ```
+    /// spelter::layout! {
+    ///     #[repr(C)]
+    ///     struct Head {
+    ///         count: u32,
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "struct List { count: u32, data: array<vec2f> }
+    ///      @group(0) @binding(0) var<storage, read_write> list: List;
+    ///      @compute @workgroup_size(1) fn main() { list.count = arrayLength(&list.data); }",
+    /// )?;
+    /// let list = context.buffer_zeroed(4 + 3 * 8)?;
+    /// let close = list.typed_with_tail::<Head, [f32; 2]>();
+    /// let error = context.dispatch(&program).bind(0, 0, &close).groups([1, 1, 1]).unwrap_err().to_string();
+    /// assert!(error.contains("the shader's array begins at byte 8, the one after `Head` at byte 4"), "{error}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "it is another handle, and this one stays as it is"]
+    pub fn typed_with_tail<H: Layout + 'static, T: Layout + 'static>(&self) -> Self {
+        Self { contents: Some(BufferType::with_tail::<H, T>()), ..self.clone() }
+    }
+
+    /// The same buffer as bytes: dispatches with this handle, reads and writes do not compare a type, as those of
     /// [`Context::buffer_from`](crate::Context::buffer_from).
     ///
     /// ```
@@ -173,7 +207,7 @@ impl Buffer {
     /// ```
     #[must_use = "it is another handle, and this one stays as it is"]
     pub fn untyped(&self) -> Self {
-        Self { element: None, ..self.clone() }
+        Self { contents: None, ..self.clone() }
     }
 
     /// Frees the memory as soon as the batches that use it have retired, even if there are other handles. Every later
@@ -198,8 +232,8 @@ impl Buffer {
     }
 
     /// What this handle says of the contents.
-    pub(crate) fn element(&self) -> Option<ElementType> {
-        self.element
+    pub(crate) fn contents(&self) -> Option<BufferType> {
+        self.contents
     }
 }
 

@@ -42,7 +42,8 @@ pub enum Error {
         group: u32,
         /// The binding in it.
         binding: u32,
-        /// The name of the program's variable there. Empty if it has none, or if no program is used.
+        /// The name of the program's variable there, in errors of dispatches. Empty if it has none, and in other errors,
+        /// of submissions among them.
         name: String,
         /// The problem, with the resource's label if it has one, and the rule.
         problem: String,
@@ -124,6 +125,9 @@ pub(crate) mod rule {
         "values of an image have its numeric type, or are unsigned and have the bits of a channel or of a texel";
     /// The layout of a Rust type for a block.
     pub(crate) const LAYOUT: &str = "a Rust type for a block has each number where the shader has it";
+    /// The type of the host's values, and that of a handle.
+    pub(crate) const CONTENTS: &str =
+        "values that the host accesses have the type of the handle; `Buffer::untyped` is a handle without one";
     /// The length of the slice of a read.
     pub(crate) const SLICE: &str = "a slice that is read into has one place for each value";
     /// The number of bytes of a write to an image level.

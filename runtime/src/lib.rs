@@ -26,6 +26,7 @@
 
 /// Structs become push constants and buffers by this crate's derives.
 pub use bytemuck;
+pub use half;
 
 mod barrier;
 mod batch;

@@ -11,7 +11,7 @@ use spelter_driver::Sampler;
 use crate::bind::{Bind, described};
 use crate::error::{Error, rule};
 use crate::ids::{Slot, SlotKind};
-use crate::layout::ElementType;
+use crate::layout::BufferType;
 use crate::memory::Template;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
@@ -35,7 +35,7 @@ pub(crate) struct SlotState {
     pub(crate) view: Option<View>,
     pub(crate) sampler: Option<Sampler>,
     /// What a buffer holds, if the handle that was bound says it.
-    pub(crate) element: Option<ElementType>,
+    pub(crate) contents: Option<BufferType>,
 }
 
 /// A resource's object, as a slot names it.
@@ -50,8 +50,8 @@ pub(crate) struct Backed {
 impl SlotState {
     /// What `bind` names, without an object.
     fn unbacked(bind: &Bind) -> Self {
-        let Bind { kind, part, to_end, sampler, resource, element } = bind.clone();
-        Self { kind, resource, object: None, part, to_end, ranges: SmallVec::new(), view: None, sampler, element }
+        let Bind { kind, part, to_end, sampler, resource, contents } = bind.clone();
+        Self { kind, resource, object: None, part, to_end, ranges: SmallVec::new(), view: None, sampler, contents }
     }
 
     /// Checks `bind` by the rules, and returns the slot state with the resource's current object.
@@ -124,7 +124,7 @@ impl SlotState {
     pub(crate) fn to_bind(&self) -> Bind {
         let Self { kind, part, to_end, sampler, resource, .. } = self;
         let (part, sampler, resource) = (part.clone(), sampler.clone(), resource.clone());
-        Bind { kind: *kind, part, to_end: *to_end, sampler, resource, element: self.element }
+        Bind { kind: *kind, part, to_end: *to_end, sampler, resource, contents: self.contents }
     }
 
     /// Whether binding `bind` would change at most the object.
@@ -139,7 +139,7 @@ impl SlotState {
             && self.to_end == bind.to_end
             && (self.part == bind.part || (self.to_end && self.part.begins_as(&bind.part)))
             && number(&self.sampler) == number(&bind.sampler)
-            && self.element == bind.element
+            && self.contents == bind.contents
     }
 
     /// Whether it is a null descriptor.

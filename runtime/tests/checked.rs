@@ -33,3 +33,25 @@ fn a_test_that_denies_findings_fails_if_not_all_was_checked() -> Result<(), Erro
     drop(testing::deny_findings(&written_with(CheckOptions::default().memory)?));
     Ok(())
 }
+
+/// A finding says in which dispatch it was made first, however it is printed, and says it once.
+#[test]
+fn findings_have_the_label_of_their_dispatch() -> Result<(), Error> {
+    let context = Context::builder().check(CheckOptions::default()).build()?;
+    let racy = "@group(0) @binding(0) var<storage, read_write> sum: u32;
+        @compute @workgroup_size(2) fn main() { sum += 1u; }";
+    let (program, sum) = (context.program(racy).label("adder").build()?, context.buffer_zeroed(4)?);
+    context.dispatch(&program).bind(0, 0, &sum).groups([1, 1, 1])?;
+    context.dispatch(&program).bind(0, 0, &sum).label("second").groups([1, 1, 1])?;
+    let findings = context.findings()?;
+    assert!(!findings.is_empty());
+    for finding in findings {
+        let place = finding.dispatch.as_ref().map(|dispatch| dispatch.place()).unwrap_or_default();
+        assert!(place.starts_with("in `adder`, command buffer 0 of submission 1 of queue 0"), "{place}");
+        let report = spelter::check::report::text(&finding, &[], false);
+        for text in [finding.to_string(), format!("{finding:?}"), report] {
+            assert_eq!(text.matches(&place).count(), 1, "{text}");
+        }
+    }
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use spelter::{Bind, BindingKind, Context, Error, Source};
+use spelter::{Bind, BindingKind, Context, Error, Schedule, Source};
 
 use crate::is_checked;
 
@@ -435,4 +435,29 @@ fn null_descriptors() {
     context.submit(&commands).unwrap();
     assert_eq!(context.read::<u32>(&out).unwrap(), [0, 0, 337], "nothing was written");
     assert_eq!(context.read::<u32>(&words).unwrap(), [1, 22]);
+}
+
+/// The order of a device whose builder chooses none.
+#[test]
+#[ignore = "`the_environment_chooses_the_order` runs it with the variable"]
+fn order_of_the_environment() {
+    let of = |builder: spelter::ContextBuilder| builder.build().map(|context| context.device().schedule());
+    println!("order: {}", of(Context::builder()).map_or_else(|error| error.to_string(), |order| order.to_string()));
+    assert_eq!(of(Context::builder().schedule(Schedule::Reverse)).unwrap(), Schedule::Reverse);
+    assert_eq!(of(Context::builder().checked_by_environment(false)).unwrap(), Schedule::Ascending);
+}
+
+#[test]
+fn the_environment_chooses_the_order() {
+    for (value, order) in [
+        ("", "ascending"),
+        ("random:7", "random:7"),
+        ("down", "SPELTER_SCHEDULE: a schedule is `ascending`, `reverse` or `random:SEED`"),
+    ] {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "context::order_of_the_environment", "--nocapture"]);
+        let output = command.env("SPELTER_SCHEDULE", value).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains(&format!("order: {order}")), "{value}: {output:?}");
+    }
 }

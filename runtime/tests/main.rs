@@ -4,6 +4,7 @@ mod article;
 mod card;
 mod checked;
 mod commands;
+mod contents;
 mod context;
 mod images;
 mod invalidation;

@@ -29,7 +29,7 @@ pub struct Variable {
 // device, and those that locate the driver.
 const DRIVER: &str = "the Vulkan driver";
 const ALL: &str = "the Vulkan driver; the crate spelter-wgpu; run, bench, profile, demo, test and info";
-const ALL_BUT_BENCH: &str = "the Vulkan driver; the crate spelter-wgpu; run, profile, demo, test and info";
+const ALL_BUT_BENCH: &str = "the Vulkan driver; the crates spelter and spelter-wgpu; run, profile, demo, test and info";
 const DRIVER_AND_WGPU: &str = "the Vulkan driver and the crate spelter-wgpu";
 const CRATES: &str = "the crates spelter and spelter-wgpu";
 const WGPU: &str = "the crate spelter-wgpu";

@@ -93,7 +93,7 @@ fn a_race_is_reported_as_text_and_json_and_to_messengers() {
         "error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `tile`, bytes",
         "= write by workgroup (0, 0, 0), invocation (",
         "because nothing orders",
-        "in `frame/blur`, command buffer 0 of submission 1 of queue 0",
+        "in `frame/blur: main`, command buffer 0 of submission 1 of queue 0",
     ] {
         assert!(stderr.contains(part), "{part}\n{stderr}");
     }

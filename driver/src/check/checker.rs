@@ -247,7 +247,10 @@ impl Checker {
     }
 
     /// Adds a finding, or counts it if there is one of the same instructions.
-    pub(super) fn report(&self, finding: Finding) {
+    pub(super) fn report(&self, mut finding: Finding) {
+        if !finding.is_about_commands() {
+            finding.dispatch = self.commands.running();
+        }
         let identity = finding.identity();
         let mut found = self.found.lock();
         if let Some(&index) = found.same.get(&identity) {

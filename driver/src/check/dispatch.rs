@@ -143,6 +143,7 @@ impl DispatchRun<'_> {
             memory: Some(memory),
             first: Some(pair.0.clone()),
             second: pair.1.clone(),
+            dispatch: None,
             between: Vec::new(),
             reasons: vec![names.reason(slice).unwrap_or_else(|| explanation::of_cause(cause).to_owned())],
             repairs: Vec::new(),
@@ -271,8 +272,8 @@ impl DispatchRun<'_> {
         count: u64,
     ) -> Finding {
         let (schedule, replay) = (self.workgroups.schedule(), None);
-        let (between, repairs) = (Vec::new(), Vec::new());
-        Finding { rule, severity, memory, first, second, between, reasons, repairs, count, schedule, replay }
+        let (dispatch, between, repairs) = Default::default();
+        Finding { rule, severity, memory, first, second, dispatch, between, reasons, repairs, count, schedule, replay }
     }
 }
 

@@ -9,7 +9,7 @@ use spelter_shaders::ir::SourceLine;
 use spelter_shaders::schedule::Schedule;
 
 /// One result of checked mode.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The rule that is broken.
     pub rule: Rule,
@@ -21,6 +21,8 @@ pub struct Finding {
     pub first: Option<FoundAccess>,
     /// The access, or the barrier, that breaks the rule.
     pub second: FoundAccess,
+    /// The dispatch in which it was found first, in findings about one; accesses of several commands have their own.
+    pub dispatch: Option<Arc<FoundCommand>>,
     /// Between two commands, or a command and the host: the dependencies that the program has there, in order; of many
     /// the last ones.
     pub between: Vec<FoundStep>,
@@ -318,13 +320,29 @@ pub struct FoundCommand {
     pub queue: u32,
 }
 
+impl FoundCommand {
+    /// Where a finding about one dispatch was made: ``in `blur: main`, command buffer 0 of submission 1 of queue 0``.
+    pub fn place(&self) -> String {
+        let Self { name, submission, queue, .. } = self;
+        // The libraries in Rust name a kernel after its pipeline.
+        let pipeline = self.pipeline.as_ref().filter(|pipeline| !name.ends_with(&***pipeline));
+        let pipeline = pipeline.map(|pipeline| format!(" (pipeline `{pipeline}`)")).unwrap_or_default();
+        format!("in `{name}`{pipeline}, {} of submission {submission} of queue {queue}", self.buffer())
+    }
+
+    /// The command buffer: its name, or else its index in the submission.
+    fn buffer(&self) -> String {
+        match &self.command_buffer {
+            Some(name) => format!("command buffer `{name}`"),
+            None => format!("command buffer {}", self.index),
+        }
+    }
+}
+
 impl fmt::Display for FoundCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, pipeline, number, command_buffer, index, submission, queue } = self;
-        let of = match command_buffer {
-            Some(command_buffer) => format!("command buffer `{command_buffer}`"),
-            None => format!("command buffer {index}"),
-        };
+        let Self { name, pipeline, number, submission, queue, .. } = self;
+        let of = self.buffer();
         write!(f, "`{name}` (")?;
         if let Some(pipeline) = pipeline {
             write!(f, "pipeline `{pipeline}`, ")?;
@@ -400,7 +418,18 @@ impl fmt::Display for Finding {
         for repair in &self.repairs {
             write!(f, "\n  repair: {}", repair.text)?;
         }
-        Ok(())
+        match &self.dispatch {
+            Some(dispatch) => write!(f, "\n  {}", dispatch.place()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// As [`Display`](fmt::Display): `assert!(findings.is_empty(), "{findings:?}")` is how tests print findings, and
+/// the fields have the text of the source file twice.
+impl fmt::Debug for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -446,6 +475,11 @@ impl Finding {
         FindingIdentity { rule: self.rule, first: self.first.as_ref().map(of), second: of(&self.second), memory }
     }
 
+    /// Whether its accesses are those of commands and the host, rather than of invocations of one dispatch.
+    pub(super) fn is_about_commands(&self) -> bool {
+        self.second.command.is_some() || self.first.as_ref().is_some_and(|first| first.command.is_some())
+    }
+
     /// What is wrong, in a phrase: `data race, read after write, in workgroup variable `tile`, bytes 4..8`.
     pub fn title(&self) -> String {
         let memory = self.memory.as_ref().map(|memory| format!(" in {memory}")).unwrap_or_default();
@@ -485,6 +519,7 @@ mod tests {
             memory: Some(FoundMemory::new(FoundPlace::Variable { name: "tile".into() }, 4..8)),
             first: Some(access("write", 2, 1)),
             second: access("read", 3, 2),
+            dispatch: None,
             between: Vec::new(),
             reasons: vec!["nothing orders the write before the read".into()],
             repairs: vec![Repair { text: "a workgroupBarrier() before scan.wgsl:3".into(), line: None }],

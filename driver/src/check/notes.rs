@@ -104,6 +104,7 @@ impl DispatchRun<'_> {
             memory: Some(self.common(race)),
             first: Some(first),
             second,
+            dispatch: None,
             between: Vec::new(),
             reasons: vec![text],
             repairs: Vec::new(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use log::Level;
 use spelter_driver::timeline::DeviceTimelineFile;
 use spelter_driver::vk::QueryType;
-use spelter_driver::{CheckedByEnvironment, Error, Observer, Observers, Semaphore, SemaphoreSubmit, SubmitInfo};
+use spelter_driver::{CheckedByEnvironment, Error, Observer, Semaphore, SemaphoreSubmit, SubmitInfo};
 use wgpu_types::BufferUses;
 
 use crate::buffer::Buffer;
@@ -75,14 +75,12 @@ impl Device {
             .trace
             .as_deref()
             .and_then(|path| DeviceTimelineFile::new(path).map(Arc::new).map_err(|problem| not_traced(&problem)).ok());
-        let timelines = timeline.iter().map(|timeline| Arc::clone(timeline) as Arc<dyn Observer>);
-        let observers: Vec<_> = timelines.chain(checked.iter().map(CheckedByEnvironment::observer)).collect();
-        let raw = match observers.is_empty() {
-            true => spelter_driver::Device::new(options)?,
-            false => spelter_driver::Device::with_observer(options, Arc::new(Observers(observers)))?,
+        let observer = timeline.as_ref().map(|timeline| Arc::clone(timeline) as Arc<dyn Observer>);
+        let raw = match observer {
+            None => spelter_driver::Device::new(options)?,
+            Some(observer) => spelter_driver::Device::with_observer(options, observer)?,
         };
         timeline.iter().for_each(|timeline| timeline.name_workers(raw.properties().workers));
-        checked.iter().for_each(|checked| checked.started(&raw));
         let queue = Queue { raw: raw.queue() };
         Ok((Self { raw, memory: MemoryPool::default(), checked, timeline }, queue))
     }

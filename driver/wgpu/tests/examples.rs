@@ -81,16 +81,10 @@ fn double(gpu: &Gpu) -> Vec<u32> {
         count: None,
     };
     let entries = [entry(0, true), entry(1, false)];
-    let layout =
-        gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
-    let pipeline_layout = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: None,
-        bind_group_layouts: &[Some(&layout)],
-        immediate_size: 0,
-    });
+    let layout = gpu.layout(&entries, 0);
     let pipeline = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label: None,
-        layout: Some(&pipeline_layout),
+        layout: Some(&layout),
         module: &gpu.module(source),
         entry_point: Some("doubles"),
         compilation_options: Default::default(),

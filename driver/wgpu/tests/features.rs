@@ -142,16 +142,10 @@ fn immediates_change_between_dispatches() {
         },
         count: None,
     };
-    let layout =
-        gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &[entry] });
-    let pipeline_layout = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: None,
-        bind_group_layouts: &[Some(&layout)],
-        immediate_size: 8,
-    });
+    let layout = gpu.layout(&[entry], 8);
     let pipeline = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label: Some("stores"),
-        layout: Some(&pipeline_layout),
+        layout: Some(&layout),
         module: &gpu.module(source),
         entry_point: None,
         compilation_options: Default::default(),
@@ -328,15 +322,10 @@ fn with_layout(
     entries: &[wgpu::BindGroupLayoutEntry],
     resources: &[wgpu::BindingResource<'_>],
 ) -> (wgpu::ComputePipeline, wgpu::BindGroup) {
-    let layout = gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries });
-    let pipeline_layout = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: None,
-        bind_group_layouts: &[Some(&layout)],
-        immediate_size: 0,
-    });
+    let layout = gpu.layout(entries, 0);
     let pipeline = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label: None,
-        layout: Some(&pipeline_layout),
+        layout: Some(&layout),
         module: &gpu.module(source),
         entry_point: None,
         compilation_options: Default::default(),
@@ -499,18 +488,10 @@ fn words_are_passed_through() {
             has_dynamic_offset: false,
             min_binding_size: None,
         };
-        let layout = gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: None,
-            entries: &[entry(0, storage, 1)],
-        });
-        let pipeline_layout = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: None,
-            bind_group_layouts: &[Some(&layout)],
-            immediate_size: 0,
-        });
+        let layout = gpu.layout(&[entry(0, storage, 1)], 0);
         let pipeline = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: None,
-            layout: Some(&pipeline_layout),
+            layout: Some(&layout),
             module: &module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions { constants, ..Default::default() },

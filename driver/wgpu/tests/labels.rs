@@ -75,6 +75,23 @@ fn findings_have_labels() {
     }
 }
 
+/// Findings that the program takes have the line that `SPELTER_CHECK` prints, once, however they are printed.
+#[test]
+fn findings_that_are_taken_have_labels() {
+    let check = Some(spelter_driver::check::CheckOptions::default());
+    let gpu = Gpu::of(&spelter_wgpu::Options::new().driver(|options| options.check = check));
+    run_labelled(&gpu, RACY);
+    gpu.device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+    let findings = spelter_wgpu::driver_device(&gpu.device).unwrap().take_findings();
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    let report = spelter_driver::check::report::text(finding, &[], false);
+    for text in [finding.to_string(), format!("{finding:?}"), report] {
+        assert_eq!(text.matches("in `light/add all/inner/here: adder`, command buffer ").count(), 1, "{text}");
+    }
+    let json = spelter_driver::check::report::json(finding);
+    assert_eq!(json["dispatch"]["name"], "light/add all/inner/here: adder");
+}
+
 #[test]
 fn the_reason_of_a_loss_has_labels() {
     let limit = std::time::Duration::from_millis(200);

@@ -64,17 +64,10 @@ fn sampled(
         @compute @workgroup_size(1) fn main() {{ {stores} }}"
     );
     let to = gpu.words(&vec![0; results.len()]);
-    let layout = gpu
-        .device
-        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &layout(view, sampler_ty) });
-    let pipeline_layout = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: None,
-        bind_group_layouts: &[Some(&layout)],
-        immediate_size: 0,
-    });
+    let layout = gpu.layout(&layout(view, sampler_ty), 0);
     let pipeline = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label: None,
-        layout: Some(&pipeline_layout),
+        layout: Some(&layout),
         module: &gpu.module(&source),
         entry_point: None,
         compilation_options: Default::default(),

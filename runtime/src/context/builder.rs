@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use spelter_driver::CheckedByEnvironment;
 use spelter_driver::check::CheckOptions;
+use spelter_driver::environment::variable;
 use spelter_driver::profile::Profile;
 use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Observers, Printer, Schedule};
 
@@ -12,6 +13,9 @@ use super::Context;
 use crate::error::Error;
 use crate::share::Share;
 use crate::trace::Trace;
+
+/// The order of invocations, of contexts whose builders choose none.
+const SCHEDULE: &str = "SPELTER_SCHEDULE";
 
 /// Dispatches whose timestamps a profile keeps.
 const MAX_TIMESTAMPS: usize = 1 << 16;
@@ -34,6 +38,8 @@ pub struct ContextBuilder {
     poison: bool,
     trace: bool,
     profile: bool,
+    /// The order that the program chose.
+    schedule: Option<Schedule>,
     by_environment: bool,
 }
 
@@ -41,7 +47,7 @@ impl ContextBuilder {
     fn new() -> Self {
         let options =
             DeviceOptions { time_limit_is_set_by: "`ContextBuilder::time_limit`", ..DeviceOptions::default() };
-        Self { options, poison: false, trace: false, profile: false, by_environment: true }
+        Self { options, poison: false, trace: false, profile: false, schedule: None, by_environment: true }
     }
 
     /// The number of worker threads; by default as many as the machine runs at once. 0 counts as 1; more than 1024 is
@@ -157,8 +163,11 @@ impl ContextBuilder {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// The environment variable `SPELTER_SCHEDULE` (`ascending`, `reverse` or `random:SEED`) does the same for all
+    /// contexts of a process whose builders do not: `SPELTER_SCHEDULE=random:7 cargo test`.
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.options.schedule = schedule;
+        self.schedule = Some(schedule);
         self
     }
 
@@ -253,8 +262,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Whether the environment variable `SPELTER_CHECK` may turn checked mode on; true by default. A program that has
-    /// an option for it, and reports what is found, says no.
+    /// Whether the environment variable `SPELTER_CHECK` may turn checked mode on, and `SPELTER_SCHEDULE` choose the
+    /// order of invocations; true by default. A program that has options for them, and reports what is found, says no.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -300,6 +309,11 @@ impl ContextBuilder {
             true => CheckedByEnvironment::turn_on(&mut self.options).map_err(Error::Options)?,
             false => None,
         };
+        self.options.schedule = match self.schedule {
+            Some(schedule) => schedule,
+            None if self.by_environment => schedule_of_environment()?,
+            None => Schedule::default(),
+        };
         let (trace, heap) = (self.trace.then(Trace::new), self.options.heap_size);
         if heap == 0 {
             return Err(Error::Options("a device without memory: `memory` is 0 bytes".to_owned()));
@@ -313,8 +327,7 @@ impl ContextBuilder {
         }
         let profile = self.profile.then(|| Profile::new(MAX_TIMESTAMPS));
         let profiles = profile.iter().map(|profile| Arc::clone(profile) as Arc<dyn Observer>);
-        let found = checked.iter().map(CheckedByEnvironment::observer);
-        let observers: Vec<_> = trace.iter().map(|trace| trace.observer()).chain(profiles).chain(found).collect();
+        let observers: Vec<_> = trace.iter().map(|trace| trace.observer()).chain(profiles).collect();
         let device = match &observers[..] {
             [] => Device::new(self.options),
             [only] => Device::with_observer(self.options, Arc::clone(only)),
@@ -322,9 +335,14 @@ impl ContextBuilder {
         };
         let device = device.map_err(|error| Error::from(error).for_memory_of(|| format!("a heap of {heap} bytes")))?;
         trace.iter().for_each(|trace| trace.name_workers(device.properties().workers));
-        checked.iter().for_each(|checked| checked.started(&device));
         Ok(Context::on(&Share::new(device, self.poison, (trace, profile), checked)))
     }
+}
+
+/// The order that `SPELTER_SCHEDULE` chooses, or else the usual one.
+fn schedule_of_environment() -> Result<Schedule, Error> {
+    let Some(value) = variable(SCHEDULE) else { return Ok(Schedule::default()) };
+    value.to_string_lossy().parse().map_err(|problem| Error::Options(format!("{SCHEDULE}: {problem}")))
 }
 
 impl Context {

@@ -82,6 +82,48 @@ impl Context {
         Ok(self.buffer_from(values)?.typed::<T>())
     }
 
+    /// A buffer that holds one value and an array after it, as a block does that ends with an array without a size, of
+    /// types whose layouts are known: its handle is that of [`Buffer::typed_with_tail`]. Errors are those of
+    /// [`Context::buffer_from`].
+    ///
+    /// ```
+    /// use spelter::bytemuck::NoUninit;
+    ///
+    /// spelter::layout! {
+    ///     #[derive(Clone, Copy, NoUninit)]
+    ///     #[bytemuck(crate = "spelter::bytemuck")]
+    ///     #[repr(C)]
+    ///     struct Head {
+    ///         count: u32,
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "struct List { count: u32, data: array<f32> }
+    ///      @group(0) @binding(0) var<storage, read_write> list: List;
+    ///      @compute @workgroup_size(1) fn main() {
+    ///          for (var i = 0u; i < list.count; i++) { list.data[i] *= 2.0; }
+    ///      }",
+    /// )?;
+    /// let list = context.typed_buffer_with_tail(&Head { count: 2 }, &[1.0f32, 2.0, 3.0])?;
+    /// context.dispatch(&program).bind(0, 0, &list).groups([1, 1, 1])?;
+    /// assert_eq!(context.read_range::<f32>(&list, 4..16)?, [2.0, 4.0, 3.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn typed_buffer_with_tail<H: NoUninit + Layout, T: NoUninit + Layout>(
+        &self,
+        head: &H,
+        tail: &[T],
+    ) -> Result<Buffer, Error> {
+        let mut bytes = bytemuck::bytes_of(head).to_vec();
+        bytes.resize(size_of::<H>().next_multiple_of(align_of::<T>()), 0);
+        bytes.extend_from_slice(bytemuck::cast_slice(tail));
+        Ok(self.buffer_from(&bytes)?.typed_with_tail::<H, T>())
+    }
+
     /// A buffer of `bytes` bytes, all zero. [`Error::Misuse`] if that is 0 or more than the device allows,
     /// [`Error::OutOfMemory`].
     ///

@@ -294,8 +294,8 @@ pub(crate) fn checked<'a>(
         return Err(bound.no_object(slot));
     }
     info.check(slot, bound)?;
-    if let (Some(element), Part::Bytes(range)) = (bound.element, &bound.part) {
-        program.check_element(slot, element, range, || bound.described())?;
+    if let (Some(contents), Part::Bytes(range)) = (bound.contents, &bound.part) {
+        program.check_contents(slot, contents, range, || bound.described())?;
     }
     Ok(bound)
 }

@@ -17,7 +17,7 @@ impl Dispatch<'_> {
         if !is_mistake || self.check_program().is_err() {
             return first;
         }
-        let mut all: Vec<Error> = self.check_push().err().into_iter().collect();
+        let mut all: Vec<Error> = self.push_errors().collect();
         all.extend(counts.errors(self.context));
         all.extend(self.sets.iter().filter_map(|(group, set)| self.check_set(*group, set).err()));
         all.extend(self.bound.iter().filter_map(|(slot, own)| self.check_known(*slot, own).err()));

@@ -4,9 +4,19 @@ use super::Dispatch;
 use crate::error::{Error, rule};
 
 impl Dispatch<'_> {
-    /// Checks the size of the push constants and cuts them to the declared size.
+    /// Checks the push constants and cuts them to the declared size.
     pub(super) fn check_push(&mut self) -> Result<(), Error> {
-        self.check_push_types()?;
+        self.push_errors().next().map_or(Ok(()), Err)?;
+        self.push.resize((self.program.push_bytes() as usize).next_multiple_of(4), 0);
+        Ok(())
+    }
+
+    /// All that is wrong with the push constants.
+    pub(super) fn push_errors(&self) -> impl Iterator<Item = Error> {
+        self.push_type_errors().chain(std::iter::once_with(|| self.check_push_size().err()).flatten())
+    }
+
+    fn check_push_size(&self) -> Result<(), Error> {
         let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
         if given != wanted && !paddings(wanted).any(|padded| given == padded) {
             let program = self.program;
@@ -19,19 +29,16 @@ impl Dispatch<'_> {
                 "{program} declares {declared}, {given} bytes were given{missing} ({rule})"
             )));
         }
-        self.push.resize(wanted.next_multiple_of(4), 0);
         Ok(())
     }
 
-    /// Checks typed push constants where the program declares any. A single value is compared as a whole, which finds
+    /// The errors of typed push constants, where the program declares any. A single value is compared as a whole, which finds
     /// what it lacks; of several, each with the bytes that it has.
-    fn check_push_types(&self) -> Result<(), Error> {
-        if self.push_types.is_empty() || self.program.push_bytes() == 0 {
-            return Ok(());
-        }
-        self.push_types.iter().try_for_each(|(start, ty)| {
+    fn push_type_errors(&self) -> impl Iterator<Item = Error> {
+        let types = if self.program.push_bytes() == 0 { &[][..] } else { &self.push_types[..] };
+        types.iter().filter_map(|(start, ty)| {
             let is_all = *start == 0 && self.push.len() as u64 == ty.size();
-            self.program.check_push_type((!is_all).then_some(*start), *ty)
+            self.program.check_push_type((!is_all).then_some(*start), *ty).err()
         })
     }
 }

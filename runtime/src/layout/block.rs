@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::difference::{difference, difference_within, misplaced, name_of, uniform};
-use super::{DataLayout, DataMember, ElementType, Layout};
+use super::difference::{difference, difference_within, misplaced, misplaced_from, name_of, uniform};
+use super::{BufferType, DataLayout, DataMember, ElementType, Layout};
 use crate::error::{Error, rule};
 
 /// The data that a program declares in a buffer ([`Program::block`](crate::Program::block)) or as push constants
@@ -160,8 +160,27 @@ pub(crate) fn with_rule(problem: &str) -> String {
     format!("{problem} (rule: {})", rule::LAYOUT)
 }
 
-/// Why a buffer of values of this type cannot be the block; [`Buffer::typed`](crate::Buffer::typed) has the rules.
-pub(crate) fn of_buffer(block: &DataLayout, ty: ElementType) -> Option<String> {
+/// Why a buffer with these contents cannot be the block; [`Buffer::typed`](crate::Buffer::typed) and
+/// [`Buffer::typed_with_tail`](crate::Buffer::typed_with_tail) have the rules.
+pub(crate) fn of_buffer(block: &DataLayout, ty: BufferType) -> Option<String> {
+    let BufferType { head, tail: Some(tail) } = ty else { return of_values(block, ty.head) };
+    let (first, element, stride) = match block.tail() {
+        Some((first, DataLayout::Array { element, stride, .. })) if first > 0 => (first, element, *stride),
+        _ => return Some("it does not end with an array without a size after other members".to_owned()),
+    };
+    if let Some(problem) = difference(block, &head.layout()) {
+        return Some(problem);
+    }
+    if first != tail.start {
+        let of = name_of(&head.layout());
+        let start = tail.start;
+        return Some(format!("the shader's array begins at byte {first}, the one after {of} at byte {start}"));
+    }
+    of_element(element, stride, (tail.element.size(), &tail.element.layout()))
+}
+
+/// Why a buffer of values of this type cannot be the block.
+fn of_values(block: &DataLayout, ty: ElementType) -> Option<String> {
     let (block, rust, size) = (data(block), ty.layout(), ty.size());
     if let (Some(a), Some(b)) = (uniform(block), uniform(&rust)) {
         if a != b {
@@ -189,7 +208,9 @@ pub(crate) fn of_buffer(block: &DataLayout, ty: ElementType) -> Option<String> {
 /// Why these push constants cannot be the bytes of the block from `start` on; without a start they are all of it.
 pub(crate) fn of_push(block: &DataLayout, start: Option<u64>, ty: ElementType) -> Option<String> {
     let Some(start) = start else { return difference(block, &ty.layout()) };
-    difference_within(block, &ty.layout(), start..start.saturating_add(ty.size()))
+    let rust = ty.layout();
+    difference_within(block, &rust, start..start.saturating_add(ty.size()))
+        .or_else(|| misplaced_from(block, start, &rust))
 }
 
 /// The array in a structure that has nothing else, as GLSL declares it, or the whole.

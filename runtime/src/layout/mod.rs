@@ -3,6 +3,7 @@
 //! Bytes that a program writes for another layout than the shader's are not noticed by the device: `vec3<f32>` is
 //! aligned to 16 bytes, `[f32; 3]` in a `repr(C)` struct to 4. The check compares the place and type of each number.
 
+mod accessed;
 mod block;
 mod difference;
 mod element;
@@ -10,12 +11,13 @@ mod scalar;
 
 pub use block::Block;
 pub(crate) use block::{BlockPlace, of_buffer, of_push, with_rule};
-pub(crate) use element::ElementType;
+pub(crate) use element::{BufferType, ElementType};
 pub(crate) use scalar::scalar_of;
 pub use spelter_shaders::front::{DataLayout, DataMember, ScalarType};
 
-/// A type whose layout in memory is known: numbers, arrays of them, and structs by [`layout!`](crate::layout!). Types
-/// of other crates implement it by hand, or are checked through a type of their own ([`Block`] shows it for `encase`).
+/// A type whose layout in memory is known: numbers (also [`half::f16`](crate::half::f16), for `f16` of shaders), arrays
+/// of them, and structs by [`layout!`](crate::layout!). Types of other crates implement it by hand, or are checked
+/// through a type of their own ([`Block`] shows it for `encase`).
 ///
 /// Elements of `array<vec3f>` and columns of `mat3x3f` are 16 bytes apart: they are structs
 /// `Padded { v: [f32; 3], _padding: u32 }` in [`layout!`](crate::layout!), and the matrix is `[Padded; 3]`.

@@ -16,6 +16,7 @@ macro_rules! scalars {
         fn named(name: &str) -> Option<ScalarType> {
             match name {
                 $(stringify!($ty) => Some($scalar),)+
+                "half::binary16::f16" => Some(ScalarType::Float(16)),
                 _ => None,
             }
         }
@@ -35,16 +36,28 @@ scalars! {
     f64 => ScalarType::Float(64),
 }
 
+/// Rust has no stable type of 16 bits for it.
+impl Layout for half::f16 {
+    fn layout() -> DataLayout {
+        DataLayout::Scalar(ScalarType::Float(16))
+    }
+}
+
 /// The type of the numbers that `T` consists of, if it is a number, or an array of numbers or of such arrays.
 ///
 /// Rust has no other way to look into an array of any length whose type is a parameter than the name of the type. Rust
 /// does not guarantee how it writes that; a test would notice a change, and programs would miss a check, no more.
 pub(crate) fn scalar_of<T>() -> Option<ScalarType> {
-    let mut name = type_name::<T>();
+    named(element_name(type_name::<T>()))
+}
+
+/// The name of the elements of an array type, also of one of arrays; another type's own.
+pub(super) fn element_name(mut name: &str) -> &str {
     while let Some(array) = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
-        name = array.rsplit_once("; ")?.0;
+        let Some((element, _)) = array.rsplit_once("; ") else { break };
+        name = element;
     }
-    named(name)
+    name
 }
 
 #[cfg(test)]
@@ -58,6 +71,7 @@ mod tests {
         assert_eq!(scalar_of::<[f32; 8]>(), Some(ScalarType::Float(32)));
         assert_eq!(scalar_of::<[[[u8; 4]; 1920]; 2]>(), Some(ScalarType::Uint(8)));
         assert_eq!(scalar_of::<[u64; 0]>(), Some(ScalarType::Uint(64)));
+        assert_eq!(scalar_of::<[half::f16; 2]>(), Some(ScalarType::Float(16)));
     }
 
     #[test]

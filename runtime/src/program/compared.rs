@@ -10,7 +10,7 @@ use foldhash::fast::FixedState;
 use super::Program;
 use crate::error::Error;
 use crate::ids::Slot;
-use crate::layout::{ElementType, of_buffer, of_push, with_rule};
+use crate::layout::{BufferType, ElementType, of_buffer, of_push, with_rule};
 use crate::sync::Mutex;
 
 /// What was compared: a buffer's type with a group and binding, or that of push constants with the block from a byte
@@ -21,8 +21,11 @@ enum Place {
     Push(Option<u64>),
 }
 
+/// The type of values, and of those in an array after them.
+type Types = (TypeId, Option<TypeId>);
+
 /// By place and type, the problem; none if they agree.
-type Problems = HashMap<(Place, TypeId), Option<Arc<str>>, FixedState>;
+type Problems = HashMap<(Place, Types), Option<Arc<str>>, FixedState>;
 
 /// What was compared so far. Locked last: no other lock is taken while it is held.
 #[derive(Debug, Default)]
@@ -31,40 +34,49 @@ pub(super) struct Compared {
 }
 
 impl Program {
-    /// Checks that the bytes `range` of a buffer of values of this type are what the program declares for the slot.
-    pub(crate) fn check_element(
+    /// Checks that the bytes `range` of a buffer with contents of this type are what the program declares for the slot.
+    pub(crate) fn check_contents(
         &self,
         slot: Slot,
-        ty: ElementType,
+        ty: BufferType,
         range: &Range<u64>,
         described: impl Fn() -> String,
     ) -> Result<(), Error> {
         let Range { start, end } = range;
-        let problem = if start.checked_rem(ty.size()).is_some_and(|rest| rest > 0) {
-            let of = format!("{ty:?}, which has {} bytes", ty.size());
-            Some(with_rule(&format!("bytes {start}..{end} begin inside of a {of}")).into())
+        let is_first = match ty.step() {
+            Some(step) => start.checked_rem(step).is_none_or(|rest| rest == 0),
+            None => *start == 0,
+        };
+        let problem = if is_first {
+            let block = || Ok(of_buffer(self.block(slot.group, slot.binding)?.layout(), ty));
+            self.compared(Place::Binding(slot.group, slot.binding), ty.id(), block)?
         } else {
-            self.compared(Place::Binding(slot.group, slot.binding), ty)?
+            let of = ty.step().map(|step| format!("{ty:?}, which has {step} bytes"));
+            let of = of.unwrap_or_else(|| format!("{ty:?}"));
+            Some(with_rule(&format!("bytes {start}..{end} begin inside of a {of}")).into())
         };
         problem.map_or(Ok(()), |problem| Err(Error::slot(slot, format!("{}: {problem}", described()))))
     }
 
     /// Checks that push constants of this type are what the program declares from byte `start` on, or as a whole.
     pub(crate) fn check_push_type(&self, start: Option<u64>, ty: ElementType) -> Result<(), Error> {
-        let problem = self.compared(Place::Push(start), ty)?;
+        let block = || Ok(of_push(self.push_block()?.layout(), start, ty));
+        let problem = self.compared(Place::Push(start), (ty.id(), None), block)?;
         problem.map_or(Ok(()), |problem| Err(Error::Push(problem.to_string())))
     }
 
-    fn compared(&self, place: Place, ty: ElementType) -> Result<Option<Arc<str>>, Error> {
-        let key = (place, ty.id());
+    /// The problem that was found at the place for these types, or else that which `compare` finds.
+    fn compared(
+        &self,
+        place: Place,
+        types: Types,
+        compare: impl FnOnce() -> Result<Option<String>, Error>,
+    ) -> Result<Option<Arc<str>>, Error> {
+        let key = (place, types);
         if let Some(known) = self.inner.compared.found.lock().get(&key) {
             return Ok(known.clone());
         }
-        let problem = match place {
-            Place::Binding(group, binding) => of_buffer(self.block(group, binding)?.layout(), ty),
-            Place::Push(start) => of_push(self.push_block()?.layout(), start, ty),
-        };
-        let problem = problem.map(|problem| Arc::from(with_rule(&problem)));
+        let problem = compare()?.map(|problem| Arc::from(with_rule(&problem)));
         self.inner.compared.found.lock().insert(key, problem.clone());
         Ok(problem)
     }

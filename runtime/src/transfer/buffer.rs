@@ -13,7 +13,9 @@ use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::error::{Error, rule};
 use crate::ids::{Access, CommandKind};
+use crate::layout::BufferType;
 use crate::outcome::Outcome;
+use crate::resource::Resource;
 
 impl Context {
     /// Reads a whole buffer back, after all commands that write it. [`Error::Range`] if its size is not a multiple of
@@ -54,7 +56,7 @@ impl Context {
     /// # }
     /// ```
     pub fn read_range<T: AnyBitPattern>(&self, buffer: &Buffer, range: Range<u64>) -> Result<Vec<T>, Error> {
-        self.check_range("read", buffer, &range)?;
+        self.check_values::<T>("read", buffer, &range)?;
         whole::<T>(buffer.resource(), range.end - range.start)?;
         self.inner().read(buffer.resource(), &range, |storage| {
             values_of(range.end - range.start, |at, piece| storage.read(range.start + at, piece))
@@ -84,7 +86,7 @@ impl Context {
         values: &mut [T],
     ) -> Result<(), Error> {
         let range = offset..offset.saturating_add(size_of_val(values) as u64);
-        self.check_range("read", buffer, &range)?;
+        self.check_values::<T>("read", buffer, &range)?;
         self.inner().read(buffer.resource(), &range, |storage| storage.read(offset, bytemuck::cast_slice_mut(values)))
     }
 
@@ -103,7 +105,7 @@ impl Context {
     /// # }
     /// ```
     pub fn write<T: NoUninit>(&self, buffer: &Buffer, offset: u64, values: &[T]) -> Result<Outcome, Error> {
-        self.put("write", buffer, offset, bytemuck::cast_slice(values), false)
+        self.put("write", buffer, offset, values, false)
     }
 
     /// Replaces the contents of a buffer by `values`, from its first byte on; the rest becomes undefined. Does not wait
@@ -122,11 +124,19 @@ impl Context {
     /// # }
     /// ```
     pub fn upload<T: NoUninit>(&self, buffer: &Buffer, values: &[T]) -> Result<Outcome, Error> {
-        self.put("upload", buffer, 0, bytemuck::cast_slice(values), true)
+        self.put("upload", buffer, 0, values, true)
     }
 
-    fn put(&self, what: &str, buffer: &Buffer, offset: u64, bytes: &[u8], discard: bool) -> Result<Outcome, Error> {
-        self.check_range(what, buffer, &(offset..offset.saturating_add(bytes.len() as u64)))?;
+    fn put<T: NoUninit>(
+        &self,
+        what: &str,
+        buffer: &Buffer,
+        offset: u64,
+        values: &[T],
+        discard: bool,
+    ) -> Result<Outcome, Error> {
+        let bytes = bytemuck::cast_slice(values);
+        self.check_values::<T>(what, buffer, &(offset..offset.saturating_add(bytes.len() as u64)))?;
         self.inner().upload(what, buffer.resource(), Target::Bytes(offset), bytes, discard)
     }
 
@@ -243,6 +253,17 @@ impl Context {
         Ok(())
     }
 
+    /// Checks a range, and that values of this type are what the handle says that it holds.
+    pub(super) fn check_values<T: 'static>(
+        &self,
+        what: &str,
+        buffer: &Buffer,
+        range: &Range<u64>,
+    ) -> Result<(), Error> {
+        self.check_range(what, buffer, range)?;
+        check_type::<T>(what, buffer.resource(), buffer.contents(), range)
+    }
+
     pub(crate) fn check_range(&self, what: &str, buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {
         self.check_device(what, buffer.resource())?;
         if range.start > range.end || range.end > buffer.size() {
@@ -251,4 +272,17 @@ impl Context {
         }
         Ok(())
     }
+}
+
+/// Checks that values of this type are what a handle says that the bytes `range` of its buffer are.
+pub(super) fn check_type<T: 'static>(
+    what: &str,
+    resource: &Resource,
+    contents: Option<BufferType>,
+    range: &Range<u64>,
+) -> Result<(), Error> {
+    let problem = contents.and_then(|contents| contents.mistaken_for::<T>(range));
+    problem.map_or(Ok(()), |problem| {
+        Err(Error::range(format!("{what}: {}: {problem}", resource.described()), rule::CONTENTS))
+    })
 }

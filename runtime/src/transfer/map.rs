@@ -12,16 +12,18 @@ use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 use spelter_locks::Mutex;
 
+use super::buffer::check_type;
 use super::flags::{MapFlags, check_flags};
 use super::mapped_range::MappedRange;
 use super::read::values_of;
 use super::target::check_inside;
 use super::upload::idle_object;
-use crate::buffer::BufferSlice;
+use crate::buffer::{Buffer, BufferSlice};
 use crate::context::{Context, ContextInner};
 use crate::error::{Error, rule};
 use crate::events::Event;
 use crate::ids::Access;
+use crate::layout::BufferType;
 use crate::mappings::UseOrigin;
 use crate::object::ResourceObject;
 use crate::outcome::{Action, Outcome, Waits};
@@ -53,6 +55,8 @@ pub struct Mapped {
     /// `None` once it is unmapped.
     mapped: Option<MappedRange>,
     range: Range<u64>,
+    /// What the buffer holds, if the handle says it.
+    contents: Option<BufferType>,
     flags: MapFlags,
     target: Arc<ResourceObject>,
     /// The offset of the range in the target.
@@ -96,7 +100,7 @@ impl Context {
             return Err(Error::range(format!("map: no bytes of {}", buffer.resource().described()), rule::NOT_EMPTY));
         }
         check_flags(buffer, flags)?;
-        Mapped::new(self.inner(), buffer.resource(), range, flags)
+        Mapped::new(self.inner(), buffer, range, flags)
     }
 }
 
@@ -112,12 +116,8 @@ enum MapStrategy {
 }
 
 impl Mapped {
-    fn new(
-        context: &Arc<ContextInner>,
-        resource: &Arc<Resource>,
-        range: Range<u64>,
-        flags: MapFlags,
-    ) -> Result<Self, Error> {
+    fn new(context: &Arc<ContextInner>, buffer: &Buffer, range: Range<u64>, flags: MapFlags) -> Result<Self, Error> {
+        let (resource, contents) = (buffer.resource(), buffer.contents());
         let bytes = range.end - range.start;
         let (mut may_rename, mut room) = (true, Room::Wanted);
         // Whether the object was found in use, and why the host waited.
@@ -218,7 +218,7 @@ impl Mapped {
         let in_object = if staged.is_some() { Action::Staged { bytes } } else { Action::InPlace };
         let outcome = context.outcome(resource, replaced.unwrap_or(in_object), waits);
         let (context, resource) = (Arc::clone(context), Arc::clone(resource));
-        Ok(Self { context, resource, mapped: Some(mapped), range, flags, target, start, staged, outcome })
+        Ok(Self { context, resource, mapped: Some(mapped), range, contents, flags, target, start, staged, outcome })
     }
 
     /// What the mapping did to the buffer's storage: [`Action::InPlace`] if the object itself is mapped,
@@ -296,6 +296,7 @@ impl Mapped {
     pub fn read<T: AnyBitPattern>(&self, offset: u64, count: usize) -> Result<Vec<T>, Error> {
         let bytes = (size_of::<T>() as u64).saturating_mul(count as u64);
         self.check("read", offset, bytes, MapFlags::READ)?;
+        self.check_type::<T>("read", offset, bytes)?;
         if size_of::<T>() == 0 {
             return Err(Error::range("read: elements of 0 bytes", rule::WHOLE));
         }
@@ -322,6 +323,7 @@ impl Mapped {
     pub fn write<T: NoUninit>(&self, offset: u64, values: &[T]) -> Result<(), Error> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         self.check("write", offset, bytes.len() as u64, MapFlags::WRITE)?;
+        self.check_type::<T>("write", offset, bytes.len() as u64)?;
         if bytes.is_empty() {
             return Ok(());
         }
@@ -333,6 +335,11 @@ impl Mapped {
         self.target.storage().write(self.start + offset, bytes)?;
         self.context.share.memory().counters.bytes_written.add(bytes.len() as u64);
         Ok(())
+    }
+
+    fn check_type<T: 'static>(&self, what: &str, offset: u64, bytes: u64) -> Result<(), Error> {
+        let start = self.range.start + offset;
+        check_type::<T>(what, &self.resource, self.contents, &(start..start + bytes))
     }
 
     /// Makes writes through a persistent mapping without [`COHERENT`](MapFlags::COHERENT) visible to commands that are

@@ -74,7 +74,7 @@ impl Context {
     pub fn start_read<'a, T: AnyBitPattern>(&self, what: impl Into<BufferSlice<'a>>) -> Result<ReadBack<T>, Error> {
         let slice: BufferSlice<'_> = what.into();
         let (buffer, range) = (slice.buffer, slice.range());
-        self.check_range("read", buffer, &range)?;
+        self.check_values::<T>("read", buffer, &range)?;
         whole::<T>(buffer.resource(), range.end - range.start)?;
         let staging = if range.is_empty() { None } else { Some(self.copy_for_host(buffer, &range)?) };
         let fence = self.flush()?;

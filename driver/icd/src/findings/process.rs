@@ -218,7 +218,7 @@ impl State {
                 self.suppressed += 1;
                 continue;
             }
-            let text = report::text(&finding, &notes(place), false);
+            let text = report::text(&finding, &notes(&finding, place), false);
             if self.is_news(&finding) {
                 self.show(settings, place, &finding, &text);
             }
@@ -262,7 +262,7 @@ impl State {
         }
         let stderr = std::io::stderr();
         let colored = stderr.is_terminal() && spelter_driver::environment::variable("NO_COLOR").is_none();
-        let colored = colored.then(|| report::text(finding, &notes(place), true));
+        let colored = colored.then(|| report::text(finding, &notes(finding, place), true));
         print_text(colored.as_deref().unwrap_or(text));
     }
 
@@ -313,15 +313,17 @@ impl State {
     }
 }
 
-/// Where a finding was made, for its report.
-fn notes(place: Option<&SubmissionPart>) -> Vec<String> {
-    let Some(SubmissionPart { submission, dispatch }) = place else { return Vec::new() };
-    let of_queue = format!("submission {} of queue {}", submission.serial, submission.queue);
-    vec![match dispatch {
-        Some((recording, Some(label), _)) => format!("in `{label}`, command buffer {recording} of {of_queue}"),
-        Some((recording, None, _)) => format!("in command buffer {recording} of {of_queue}"),
-        None => format!("in {of_queue}"),
-    }]
+/// The submission in which a finding was made, for its report; findings about one dispatch, or several commands, name
+/// it themselves.
+fn notes(finding: &Finding, place: Option<&SubmissionPart>) -> Vec<String> {
+    let names_it = finding.dispatch.is_some() || finding.second.command.is_some();
+    let place = place.filter(|_| !names_it);
+    place
+        .map(|SubmissionPart { submission, .. }| {
+            format!("in submission {} of queue {}", submission.serial, submission.queue)
+        })
+        .into_iter()
+        .collect()
 }
 
 /// The labels of a path, the outermost first.

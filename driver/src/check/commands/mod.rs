@@ -38,7 +38,7 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::Site;
 
 use super::checker::Checker;
-use super::finding::Hazard;
+use super::finding::{FoundCommand, Hazard};
 use super::names::{KernelNames, WorkgroupGrid};
 use crate::exec::{Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
 use crate::memory::Closed;
@@ -59,6 +59,8 @@ pub(in crate::check) use trap::Trap;
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
     state: Mutex<LogState>,
+    /// The command that runs, for findings about it alone. A leaf lock: they are reported with and without the other.
+    running: Mutex<Option<Arc<FoundCommand>>>,
 }
 
 /// An access of a command, or of one of its instructions.
@@ -191,6 +193,11 @@ impl Commands {
         self.state.lock().current.is_some()
     }
 
+    /// The command of a queue that runs.
+    pub(in crate::check) fn running(&self) -> Option<Arc<FoundCommand>> {
+        self.running.lock().clone()
+    }
+
     /// The dispatch that runs has touched this memory.
     pub(in crate::check) fn touched(
         &self,
@@ -249,12 +256,14 @@ impl Commands {
         state.skip(checker, id, recording, submitted, id.command);
         let current = state.current(id, recording, submitted);
         state.current = Some(current.clone());
+        *self.running.lock() = current.info.found();
         state.command(checker, &current, &recording.phases[id.phase][id.command], id, recording);
     }
 
     fn ended(&self, checker: &Checker, id: SubmissionId, batch: &Batch) {
         let mut state = self.state.lock();
         state.current = None;
+        *self.running.lock() = None;
         state.clean(checker);
         let Some(submitted) = state.submitted.remove(&id) else { return };
         let queue = id.queue as u32;

@@ -81,6 +81,11 @@ impl CommandInfo {
         Self { id: self.id, found: self.found.clone(), kernel: Some(kernel), transition: false, host_place: None }
     }
 
+    /// The command, as findings name it; `None` is the host.
+    pub(super) fn found(&self) -> Option<Arc<FoundCommand>> {
+        self.found.clone()
+    }
+
     /// Whether it is the layout transition of a barrier.
     pub(super) fn is_transition(&self) -> bool {
         self.transition
@@ -126,6 +131,7 @@ pub(super) fn report(checker: &Checker, race: &CommandRace<'_>, severity: Severi
         memory: Some(race.memory(checker)),
         first: Some(access(first, race.points.0, &race.bytes)),
         second: access(second, race.points.1, &race.bytes),
+        dispatch: None,
         between: race.between(),
         reasons: vec![race.reason()],
         repairs: race.repairs(),

@@ -14,6 +14,7 @@ pub fn finding(finding: &Finding) -> Json {
         "memory": finding.memory.as_ref().map(memory),
         "first": finding.first.as_ref().map(access),
         "second": access(&finding.second),
+        "dispatch": finding.dispatch.as_deref().map(command),
         "between": finding.between.iter().map(step).collect::<Vec<_>>(),
         "conditions": finding.reasons,
         "repair": finding.repairs.iter().map(|repair| json!({

@@ -116,7 +116,8 @@ impl Sources {
         let seen = (finding.count > 1).then(|| format!("observed {} times", finding.count));
         let again = (finding.schedule != Schedule::Ascending)
             .then(|| format!("to see it again: --schedule {}", finding.schedule));
-        diagnostic.with_notes(reasons.chain(repairs).chain(seen).chain(again).collect())
+        let place = finding.dispatch.as_ref().map(|dispatch| dispatch.place());
+        diagnostic.with_notes(reasons.chain(repairs).chain(seen).chain(again).chain(place).collect())
     }
 
     /// Adds the label of an access; a note, if its source is not known.

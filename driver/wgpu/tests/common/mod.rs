@@ -88,6 +88,17 @@ impl Gpu {
         })
     }
 
+    /// The layout of a pipeline with one group of these entries, and with so many bytes of immediates.
+    pub(crate) fn layout(&self, entries: &[wgpu::BindGroupLayoutEntry], immediate_size: u32) -> wgpu::PipelineLayout {
+        let group = wgpu::BindGroupLayoutDescriptor { label: None, entries };
+        let group = self.device.create_bind_group_layout(&group);
+        self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: None,
+            bind_group_layouts: &[Some(&group)],
+            immediate_size,
+        })
+    }
+
     /// The group 0 of a pipeline, with these resources as bindings 0, 1, ….
     pub(crate) fn group(
         &self,

@@ -46,7 +46,11 @@ impl Report {
         (shader, args): (&Shader, &RunArgs),
     ) -> Result<Self, Failure> {
         let args = &args.check;
-        all.iter_mut().for_each(|finding| in_file(finding, shader));
+        for finding in &mut all {
+            in_file(finding, shader);
+            // A run has one dispatch: its place tells nothing.
+            finding.dispatch = None;
+        }
         let filter = with_files(args.filter(), &args.suppressions)?;
         let observed = all.len();
         all.retain(|finding| filter.wants(finding));

@@ -28,6 +28,12 @@ pub(super) const CASES: &[Case] = &[
         "(rule: bytes are read as a whole number of elements)",
     ),
     (
+        "a read through a typed handle is of its type",
+        |s| s.context.read::<f32>(&s.source.typed::<u32>()).map(drop),
+        "read: buffer `source` of 64 bytes: it holds u32 at byte 0, not f32",
+        "(rule: values that the host accesses have the type of the handle; `Buffer::untyped` is a handle without one)",
+    ),
+    (
         "a copy lies in its source",
         |s| s.context.copy(&s.source, 60, &s.to, 0, 8),
         "copy: bytes 60..68 of buffer `source` of 64 bytes",
