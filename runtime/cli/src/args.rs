@@ -368,6 +368,9 @@ pub(crate) enum IcdCommand {
         /// The folder.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -380,6 +383,21 @@ pub(crate) struct InstallScope {
     /// For all users.
     #[arg(long, conflicts_with = "user")]
     pub(crate) system: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl IcdCommand {
+    /// Whether it prints an object.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Install(scope) | Self::Uninstall(scope) => scope.json,
+            Self::Unpack { json, .. } => *json,
+            // A manifest is one.
+            Self::Manifest => false,
+        }
+    }
 }
 
 /// Options of the device; defaults come from the environment (`environment.rs`).

@@ -9,6 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use serde_json::json;
 use vulkan_spelter::options::UNCHECKED_STATUS;
 
 use crate::args::{ExecArgs, IcdArgs, IcdCommand, InstallScope};
@@ -30,20 +31,24 @@ const SHADER_EXTENSIONS: [&str; 5] = ["wgsl", "comp", "glsl", "spv", "spvasm"];
 pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.command {
         IcdCommand::Manifest => output.line(manifest(&library::path()?)),
-        IcdCommand::Unpack { folder } => {
+        IcdCommand::Unpack { folder, json } => {
             let [driver, in_place_of_loader] = library::unpack(folder)?;
             let path = folder.join(MANIFEST);
             // Relative to the manifest, so that the folder may be moved.
             let manifest = manifest(&Path::new(".").join(library::name()));
             std::fs::write(&path, manifest + "\n").map_err(|error| Failure::file(&path, error))?;
-            [driver, in_place_of_loader, path].iter().try_for_each(|path| output.line(path.display().to_string()))
+            let files = [driver, in_place_of_loader, path].map(|path| path.display().to_string());
+            if *json {
+                return output.json(&json!({ "files": files }));
+            }
+            files.iter().try_for_each(|path| output.line(path))
         }
         IcdCommand::Install(scope) => {
             let path = folder(scope)?.join(MANIFEST);
             let manifest = manifest(&library::lasting_path(&kept_library(scope)?)?);
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
             made.and_then(|()| std::fs::write(&path, manifest + "\n")).map_err(|error| Failure::file(&path, error))?;
-            output.line(format!("installed: {}", path.display()))
+            changed("installed", &path, scope, output)
         }
         IcdCommand::Uninstall(scope) => {
             let path = folder(scope)?.join(MANIFEST);
@@ -55,9 +60,15 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
             }?;
             // Installed only if this program carries it.
             let _ = std::fs::remove_file(kept_library(scope)?);
-            output.line(format!("removed: {}", path.display()))
+            changed("removed", &path, scope, output)
         }
     }
+}
+
+/// Prints what was done with a manifest.
+fn changed(how: &str, manifest: &Path, scope: &InstallScope, output: &mut Output) -> Result<(), Failure> {
+    let path = manifest.display().to_string();
+    if scope.json { output.json(&json!({ how: path })) } else { output.line(format!("{how}: {path}")) }
 }
 
 /// `spelter exec`: becomes the program, or exits with its status. Returns the status after its success.

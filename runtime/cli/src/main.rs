@@ -150,6 +150,8 @@ fn json_of(command: &Command) -> Option<(Printed, Option<&PathBuf>)> {
             (*json, Object, Some(file))
         }
         Command::Run(args) => (args.json, Object, Some(&args.file)),
+        Command::Icd(args) => (args.command.json(), Object, None),
+        Command::Man(args) => (args.json, Object, Some(&args.folder)),
         _ => return None,
     };
     json.then_some((printed, file))

@@ -30,8 +30,8 @@ pub(crate) fn with_hint(mut error: clap::Error) -> clap::Error {
 
 /// Commands whose `--json` is an object on standard output. That of `check` and `exec` is a file, or text of another
 /// stream, since standard output is that of their program.
-const JSON_COMMANDS: [&str; 11] =
-    ["run", "bench", "profile", "compile", "reflect", "demo", "test", "info", "litmus", "merge", "trace"];
+const JSON_COMMANDS: [&str; 13] =
+    ["run", "bench", "profile", "compile", "reflect", "demo", "test", "info", "litmus", "merge", "trace", "icd", "man"];
 
 /// Whether a command line that clap refuses asks for JSON: `--json` after one of these commands, and before `--`.
 pub(crate) fn wants_json(words: impl Iterator<Item = OsString>) -> bool {

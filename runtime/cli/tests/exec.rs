@@ -67,6 +67,8 @@ fn the_driver_is_unpacked_under_both_names() {
     let folder = Folder::new("unpack");
     let shown = folder.good("icd unpack driver/new");
     let names: Vec<_> = shown.lines().map(|line| line.strip_prefix("driver/new/").unwrap()).collect();
+    let object = folder.json("icd unpack driver/new --json");
+    assert_eq!(object, serde_json::json!({ "files": shown.lines().collect::<Vec<_>>() }));
     assert_eq!(names, ["libvulkan_spelter.so", "libvulkan.so.1", "spelter_icd.json"]);
     let manifest: serde_json::Value = serde_json::from_slice(&folder.read("driver/new/spelter_icd.json")).unwrap();
     assert_eq!(manifest["ICD"]["library_path"], "./libvulkan_spelter.so", "relative to the manifest");

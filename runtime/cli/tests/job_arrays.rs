@@ -53,6 +53,8 @@ fn shards_are_continued_and_merged() {
 
     assert_eq!(folder.good(&format!("{JOBS} --shard 2/3 --results 2.jsonl")), second);
     assert_eq!(text_of(&folder, "2.jsonl"), complete);
+    let done = folder.json(&format!("{JOBS} --shard 2/3 --results 2.jsonl --json"));
+    assert_eq!(done, serde_json::json!({ "done": 20, "jobs": 60, "shard": "2/3", "results": "2.jsonl" }));
     let value = folder.json("merge 3.jsonl 2.jsonl 1.jsonl --out all.jsonl --json");
     assert_eq!((&value["done"], &value["missing"]), (&60.into(), &serde_json::json!([])));
     assert_eq!(value["totals"]["tests"], 3840);

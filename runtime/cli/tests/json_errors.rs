@@ -70,7 +70,7 @@ fn wrong_usage_is_an_object() {
         let ended = Ended::from(command.output().unwrap());
         assert!(object(&ended)["error"].as_str().unwrap().contains("SPELTER_WORKERS"), "{line}");
     }
-    // Standard output is the program's there, and nobody asked for JSON here.
+    // Standard output is the program's there, and the last ones do not ask for JSON.
     for line in ["exec --bogus --json -- true", "check --bogus --json x -- true", "run double.wgsl --bogus", "--json"] {
         let ended = folder.spelter(line);
         assert_eq!((ended.status, ended.stdout.as_str()), (2, ""), "{line}");

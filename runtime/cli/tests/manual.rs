@@ -23,6 +23,8 @@ fn each_command_has_a_page() {
     for page in ["spelter.1", "spelter-run.1", "spelter-icd-install.1", "spelter-trace-summary.1"] {
         assert!(pages.contains(&page), "{pages:?}");
     }
+    let pages = folder.json("man new/man1 --json")["files"].as_array().map(Vec::len);
+    assert_eq!(pages, Some(shown.lines().count()));
     let page = |name: &str| String::from_utf8(folder.read(&format!("new/man1/{name}"))).unwrap();
     let title = page("spelter-run.1").lines().find(|line| line.starts_with(".TH ")).unwrap().to_owned();
     assert!(title.starts_with(".TH spelter-run 1 ") && title.contains("spelter 0."), "{title}");

@@ -114,6 +114,9 @@ fn a_profile_that_cannot_be_had_is_reported() {
     let ended = folder.spelter("exec --profile -- true");
     let nothing = "no dispatches: 0 processes created a device of Spelter\n";
     assert_eq!((ended.status, ended.stderr.as_str()), (0, nothing));
+    let ended = folder.spelter("exec --profile --json -- true");
+    let object: serde_json::Value = serde_json::from_str(&ended.stderr).unwrap();
+    assert_eq!((&object["processes"], object["programs"].as_array().map(Vec::len)), (&0.into(), Some(0)));
     let message = folder.error("exec --profile=no/such/file.txt -- touch ran");
     assert!(message.starts_with("no/such/file.txt: "), "{message}");
     assert_eq!(folder.spelter("exec -- test -e ran").status, 1, "the program ran");

@@ -85,7 +85,7 @@ fn add_differences(place: &str, (is, wanted): (&Value, &Value), to: &mut Vec<Str
     }
 }
 
-/// What another digest means, by the name of the setting: the digests themselves tell nobody what differs.
+/// What another digest means, by the name of the setting: digests do not say what differs.
 fn changed(setting: &str) -> Option<&'static str> {
     Some(match setting {
         "files" => "the files have changed since, or are others",

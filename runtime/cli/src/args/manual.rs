@@ -25,4 +25,7 @@ pub(crate) struct ManArgs {
     /// The folder; it is created if it does not exist.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -121,6 +121,10 @@ fn decide_blocks(
     }
     progress.finish_and_clear();
     let path = args.array.results.as_deref().unwrap_or(Path::new("")).display();
+    if args.json {
+        let (done, shard) = (results.done(), args.array.shard.to_string());
+        return output.json(&json!({ "done": done, "jobs": jobs, "shard": shard, "results": path.to_string() }));
+    }
     output.line(format!("{} of {jobs} blocks of programs, shard {}, in {path}", results.done(), args.array.shard))
 }
 
