@@ -11,6 +11,7 @@ use std::time::Duration;
 use spelter_locks::Mutex;
 
 use crate::check::{CheckOptions, FindingIdentity, Profile, Severity, report};
+use crate::environment::variable;
 use crate::{Device, DeviceOptions};
 
 const VARIABLE: &str = "SPELTER_CHECK";
@@ -34,10 +35,10 @@ impl CheckedByEnvironment {
     /// Turns checked mode on if the variable says so (`1`, or a profile: `common`, `spec`, `strict`) and the options do
     /// not say otherwise. An error if the variable has another value.
     pub fn turn_on(options: &mut DeviceOptions) -> Result<Option<Self>, String> {
-        let Some(value) = std::env::var_os(VARIABLE).filter(|_| options.check.is_none()) else { return Ok(None) };
+        let Some(value) = variable(VARIABLE).filter(|_| options.check.is_none()) else { return Ok(None) };
         let value = value.to_string_lossy();
         let profile = match &*value {
-            "" | "0" => return Ok(None),
+            "0" => return Ok(None),
             "1" => Profile::Common,
             name => name.parse().map_err(|problem| format!("{VARIABLE}: {problem}, nor 1 or 0"))?,
         };
@@ -75,7 +76,7 @@ impl CheckedByEnvironment {
         let counted = if errors == 1 { "error" } else { "errors" };
         assert!(errors == 0, "checked mode ({VARIABLE}) found {errors} {counted}");
         let stats = device.check_stats();
-        let is_allowed = std::env::var_os(ALLOW_UNCHECKED).is_some_and(|value| value == "1");
+        let is_allowed = variable(ALLOW_UNCHECKED).is_some_and(|value| value == "1");
         if stats.is_partial() && !is_allowed {
             let gaps = report::gaps(&stats, "`CheckOptions::memory`").join("; ");
             panic!("checked mode ({VARIABLE}) did not check everything: {gaps} ({ALLOW_UNCHECKED}=1 accepts that)");

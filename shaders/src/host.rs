@@ -46,7 +46,7 @@ struct Inner {
 }
 
 impl Printer {
-    /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together, and once
+    /// Calls `print`, on the threads that run kernels, for the first `max` messages of all kernels together, and once
     /// more with a text that says that further messages are not shown. If it panics, the device is lost.
     pub fn new(max: u64, print: impl Fn(&Printed) + Send + Sync + 'static) -> Self {
         Self { inner: Arc::new(Inner { max, left: AtomicU64::new(max.saturating_add(1)), print: Box::new(print) }) }

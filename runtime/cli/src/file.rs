@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
 
-/// The bytes of a regular file of at most `most` bytes. Devices and pipes are refused, since they may be endless.
+/// The bytes of a regular file of at most `max_bytes` bytes. Devices and pipes are refused, since they may be endless.
 pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Failure> {
     if is_stdin(path) {
         return stdin(max_bytes);

@@ -20,12 +20,10 @@ use crate::library;
 use crate::output::{self, Output};
 use crate::profile_folder::ProfileFolder;
 use crate::scratch::Scratch;
+use crate::shader::is_shader;
 
 /// The version of the conformance tests that `exec --graphics` claims, so that wgpu does not hide the device.
 const CLAIMED: &str = "1.3.0.0";
-
-/// Extensions of files that people give to `exec` and `check` instead of a program.
-const SHADER_EXTENSIONS: [&str; 5] = ["wgsl", "comp", "glsl", "spv", "spvasm"];
 
 /// `spelter icd`.
 pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
@@ -187,8 +185,7 @@ fn replace_by(mut command: Command) -> std::io::Result<ExitStatus> {
 fn not_started(args: &ExecArgs, error: &std::io::Error) -> i32 {
     let (program, _) = split(args);
     output::report(&Failure::new(format!("{program}: {error}")));
-    let extension = Path::new(program).extension().and_then(|extension| extension.to_str());
-    if extension.is_some_and(|extension| SHADER_EXTENSIONS.contains(&extension)) {
+    if is_shader(Path::new(program)) {
         output::note(format_args!("{program} is a shader: spelter run {program} runs it, and with --check checks it"));
     }
     if error.kind() == ErrorKind::NotFound { 127 } else { 126 }

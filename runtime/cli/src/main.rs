@@ -2,6 +2,7 @@
 
 mod amber;
 mod args;
+mod bar;
 mod bench;
 mod chart;
 mod check;

@@ -63,20 +63,39 @@ enum Language {
     Glsl,
 }
 
+impl Language {
+    fn of_extension(extension: &str) -> Option<Self> {
+        match extension {
+            "wgsl" => Some(Self::Wgsl),
+            "spv" => Some(Self::Spirv),
+            "spvasm" => Some(Self::Assembly),
+            "comp" | "glsl" => Some(Self::Glsl),
+            _ => None,
+        }
+    }
+}
+
+fn extension(path: &Path) -> Option<String> {
+    path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase)
+}
+
+/// Whether a file has the name of a shader that can be read.
+pub(crate) fn is_shader(path: &Path) -> bool {
+    extension(path).is_some_and(|extension| Language::of_extension(&extension).is_some())
+}
+
 /// Reads a shader: a `.wgsl`, `.spv`, `.spvasm`, `.comp` or `.glsl` file, or standard input.
 pub(crate) fn load(path: &Path) -> Result<Shader, Failure> {
-    let extension = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
-    let language = match extension.as_deref() {
+    let extension = extension(path);
+    let known = extension.as_deref().and_then(Language::of_extension);
+    let language = match (known, extension.as_deref()) {
         _ if file::is_stdin(path) => return of_stdin(path),
-        Some("wgsl") => Language::Wgsl,
-        Some("spv") => Language::Spirv,
-        Some("spvasm") => Language::Assembly,
-        Some("comp" | "glsl") => Language::Glsl,
-        Some("hlsl") => {
+        (Some(language), _) => language,
+        (_, Some("hlsl")) => {
             let hint = "compile it first: glslc -x hlsl -fshader-stage=compute FILE -o FILE.spv";
             return Err(Failure::file(path, hint));
         }
-        Some(other) if OTHER_STAGES.contains(&other) => return Err(Failure::shader(path, NOT_COMPUTE)),
+        (_, Some(other)) if OTHER_STAGES.contains(&other) => return Err(Failure::shader(path, NOT_COMPUTE)),
         _ => {
             let names = ".wgsl, .spv, .spvasm, .comp or .glsl";
             return Err(Failure::file(path, format!("not a shader: the name must end with {names}")));

@@ -1,13 +1,12 @@
 //! Hints for wrong usage that clap cannot know: a file without a subcommand, and a profile that is not attached.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use spelter::check::Profile;
 
-/// Endings of the files that `spelter run` takes.
-const SHADERS: [&str; 5] = ["wgsl", "spv", "spvasm", "comp", "glsl"];
+use crate::shader::is_shader;
 
 /// The error, with a hint if one is known.
 pub(crate) fn with_hint(mut error: clap::Error) -> clap::Error {
@@ -17,7 +16,7 @@ pub(crate) fn with_hint(mut error: clap::Error) -> clap::Error {
     };
     let hint = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            text(ContextKind::InvalidSubcommand).filter(|word| is_shader(word)).map(of_file)
+            text(ContextKind::InvalidSubcommand).filter(|word| is_shader(Path::new(word))).map(of_file)
         }
         ErrorKind::UnknownArgument => text(ContextKind::InvalidArg).filter(|word| is_profile(word)).map(of_profile),
         _ => None,
@@ -47,11 +46,6 @@ fn of_file(file: String) -> String {
 
 fn of_profile(profile: String) -> String {
     format!("a profile follows an equals sign: '--check={profile}'")
-}
-
-fn is_shader(word: &str) -> bool {
-    let ending = Path::new(word).extension().and_then(OsStr::to_str);
-    ending.is_some_and(|ending| SHADERS.contains(&ending))
 }
 
 /// Whether the word is a profile after `--check`, which takes one only in the same argument.

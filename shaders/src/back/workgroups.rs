@@ -58,7 +58,7 @@ impl Workgroups {
         front
     }
 
-    /// Takes the next workgroups that differ in x only, at most `most` of them: the first id and the count.
+    /// Takes the next workgroups that differ in x only, at most `max` of them: the first id and the count.
     #[inline]
     pub fn next_row(&mut self, max: u32) -> Option<([u32; 3], u32)> {
         let max = if self.schedule.is_ascending() { max } else { 1 };

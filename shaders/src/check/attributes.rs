@@ -90,7 +90,7 @@ impl Order {
     }
 }
 
-/// The level of a scope. All invocations of a device are of one queue family, and the host is none of them.
+/// A scope as observers know it. All invocations of a device are of one queue family, and the host is none of them.
 pub(super) fn memory_scope(scope: Scope) -> MemoryScope {
     match scope {
         Scope::Invocation => MemoryScope::Invocation,

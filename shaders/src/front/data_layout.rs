@@ -158,7 +158,7 @@ impl DataLayout {
         }
     }
 
-    /// Visits the numbers in it, in the order of declaration: of each array at most the first `most` elements and the
+    /// Visits the numbers in it, in the order of declaration: of each array at most the first `max` elements and the
     /// last one, of a runtime-sized one none. Stops when `visit` breaks.
     pub fn visit<B>(&self, max: u64, visit: &mut impl FnMut(PlacedScalar<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
         self.visit_at(0, &mut String::new(), max, visit)

@@ -259,7 +259,7 @@ impl TexelView {
         level: [Level { offset: 0, row_pitch: 0, slice_pitch: 0 }; MAX_LEVELS],
     };
 
-    /// A texel buffer of the texels that fit, at most `most`.
+    /// A texel buffer of the texels that fit, at most `max`.
     pub fn of_buffer(memory: GuestSlice, format: Format, max: u32) -> Self {
         let texels = match format.bytes() {
             0 => 0,

@@ -13,15 +13,16 @@ mod resources;
 mod work;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use spelter::{Context, ContextBuilder, Program};
 use spelter_jobs::digest;
 
 pub(crate) use profile::run as profile;
 
 use crate::args::{BenchArgs, GroupSweep, push_bytes};
+use crate::bar::bar;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::{self, Shader};
@@ -130,13 +131,7 @@ fn progress((what, units): (&str, &str), length: u64, quiet: bool) -> ProgressBa
     if quiet {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(length);
-    let template = format!("{what} {{bar:32}} {{pos}}/{{len}} {units} {{elapsed}}, {{eta}} left");
-    if let Ok(style) = ProgressStyle::with_template(&template) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
+    bar(length, &format!("{what} {{bar:32}} {{pos}}/{{len}} {units} {{elapsed}}, {{eta}} left"))
 }
 
 fn notes(about: &About, points: &[Point]) -> Vec<String> {

@@ -15,11 +15,12 @@ mod trace;
 
 use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::json;
 use spelter::Context;
 
 use crate::args::DemoArgs;
+use crate::bar::bar;
 use crate::columns;
 use crate::device;
 use crate::failure::Failure;
@@ -88,13 +89,7 @@ fn progress(name: &'static str, quiet: bool) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(1);
-    if let Ok(style) = ProgressStyle::with_template("{msg:10} {bar:32} {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.set_message(name);
-    bar.enable_steady_tick(std::time::Duration::from_millis(100));
-    bar
+    bar(1, "{msg:10} {bar:32} {elapsed}").with_message(name)
 }
 
 fn save(name: &str, done: &Done, folder: &Path) -> Result<Option<PathBuf>, Failure> {

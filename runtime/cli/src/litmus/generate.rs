@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use spelter_jobs::JobArray;
 use spelter_memory_model::answer::{Options, find_race};
@@ -12,6 +11,7 @@ use spelter_memory_model::generate::{Bounds, Groups, Kind, Programs, programs};
 use spelter_memory_model::program::Program;
 
 use crate::args::{KindName, LitmusArgs, ScopeName};
+use crate::bar::styled;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -98,9 +98,7 @@ fn decide_blocks(
     let failed = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let Some(mut results) = args.array.open(&array).map_err(failed)? else { return Ok(()) };
     let left = results.left();
-    let progress = ProgressBar::new(left.count_left() * BLOCK as u64);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left");
-    progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let progress = styled(left.count_left() * BLOCK as u64, "{bar:30} {pos}/{len} programs, {eta} left");
     let mut all = all.take(count).enumerate();
     // The number of the next program that `all` gives.
     let mut next = 0;

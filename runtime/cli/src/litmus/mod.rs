@@ -12,7 +12,7 @@ mod report;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::json;
 use spelter_jobs::{JobArray, earlier, jobs_left};
 use spelter_memory_model::answer::{
@@ -27,9 +27,11 @@ use spelter_memory_model::search::Limits;
 use spelter_shaders::ir::MemoryModel;
 
 use crate::args::LitmusArgs;
+use crate::bar::styled;
 use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, Output};
+use crate::shader;
 
 use derive::Derived;
 use expected::Expected;
@@ -318,11 +320,7 @@ fn progress(files: usize) -> ProgressBar {
     if files < 20 {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(files as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} tests {elapsed}") {
-        bar.set_style(style);
-    }
-    bar
+    styled(files as u64, "{bar:30} {pos}/{len} tests {elapsed}")
 }
 
 /// A test that was read, or derived from a shader.
@@ -335,7 +333,7 @@ struct Read {
 }
 
 fn read(path: &Path, args: &LitmusArgs) -> Result<Read, Failure> {
-    if derive::is_shader(path) {
+    if shader::is_shader(path) {
         let Derived { test, listing, language } = derive::derive(path, &args.launch)?;
         return Ok(Read { test, listing, language: Some(language), source: None });
     }

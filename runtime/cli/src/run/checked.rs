@@ -1,9 +1,7 @@
 //! `spelter run --check`: the findings of a run, and runs in other orders (`--many-seeds`).
 
 use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value as Json, json};
 use spelter::check::report::{fingerprint, stats_json};
 use spelter::check::{CheckStats, Finding, Severity};
@@ -12,6 +10,7 @@ use spelter_jobs::{JobArray, JobsLeft, Results, digest, earlier};
 
 use super::bind::BoundResources;
 use crate::args::{CheckArgs, RunArgs};
+use crate::bar::bar;
 use crate::check::{Merged, Report, with_files};
 use crate::device;
 use crate::failure::Failure;
@@ -314,9 +313,7 @@ fn in_other_orders(
     if orders.count_left() == 0 {
         return Ok(());
     }
-    let bar = ProgressBar::new(orders.count_left());
-    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} orders").unwrap_or(ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(200));
+    let bar = bar(orders.count_left(), "{bar:30} {pos}/{len} orders");
     for seed in orders {
         let mut args = args.clone();
         args.device.schedule = Some(Schedule::Random(seed));

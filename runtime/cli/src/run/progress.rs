@@ -4,9 +4,10 @@ use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use spelter::Context;
 use spelter::check::CheckResults;
+
+use crate::bar::styled;
 
 /// How often the bar is drawn. A dispatch that is shorter has none.
 const TICK: Duration = Duration::from_millis(250);
@@ -25,9 +26,7 @@ pub(super) fn shown<T>(context: &Context, work: impl FnOnce() -> T) -> T {
 }
 
 fn draw(results: &CheckResults, end: &mpsc::Receiver<()>) {
-    let bar = ProgressBar::new(0);
-    let template = "{elapsed} {bar:30} {pos}/{len} workgroups{msg}";
-    bar.set_style(ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar()));
+    let bar = styled(0, "{elapsed} {bar:30} {pos}/{len} workgroups{msg}");
     while end.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let (progress, stats) = (results.progress(), results.stats());
         bar.set_length(progress.workgroups);

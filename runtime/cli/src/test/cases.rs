@@ -10,10 +10,7 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::file;
 use crate::output;
-use crate::shader;
-
-/// Extensions of shaders.
-const SHADERS: [&str; 5] = ["wgsl", "spv", "spvasm", "comp", "glsl"];
+use crate::shader::{self, is_shader};
 
 /// Something that is run.
 #[derive(Debug)]
@@ -111,10 +108,6 @@ pub(super) fn find(paths: &[PathBuf], is_checked: bool) -> Result<Vec<Case>, Fai
 
 fn extension(path: &Path) -> String {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase()
-}
-
-fn is_shader(path: &Path) -> bool {
-    SHADERS.contains(&extension(path).as_str())
 }
 
 fn of_file(path: PathBuf) -> Case {

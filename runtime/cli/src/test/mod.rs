@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::json;
 use spelter::Schedule;
 use spelter::check::report::Filter;
@@ -27,6 +27,7 @@ use spelter_jobs::{JobArray, digest, earlier, jobs_left};
 use crate::amber::script::{Action, Command};
 use crate::amber::{self, Stop};
 use crate::args::TestArgs;
+use crate::bar::bar;
 use crate::check;
 use crate::device;
 use crate::failure::Failure;
@@ -200,10 +201,5 @@ fn progress(jobs: u64, quiet: bool) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(jobs);
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {elapsed} {wide_msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(std::time::Duration::from_millis(100));
-    bar
+    bar(jobs, "{bar:32} {pos}/{len} {elapsed} {wide_msg}")
 }

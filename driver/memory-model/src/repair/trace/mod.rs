@@ -206,7 +206,7 @@ impl Search<'_> {
         found
     }
 
-    /// The smallest repair of `base` and at least one of `additions`, with at most `most` edits.
+    /// The smallest repair of `base` and at least one of `additions`, with at most `max_edits` edits.
     fn smallest(&mut self, base: &Edits, additions: &[TraceEdit], max_edits: usize) -> Option<Edits> {
         let all: Edits = base.iter().chain(additions).copied().collect();
         if base.len() >= max_edits || !self.decide(&all).removed {

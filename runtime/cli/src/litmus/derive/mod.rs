@@ -81,12 +81,6 @@ pub(super) struct Derived {
     pub(super) language: MemoryModel,
 }
 
-/// Whether a file is a shader.
-pub(super) fn is_shader(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
-    extension.is_some_and(|extension| ["wgsl", "spv", "spvasm", "comp", "glsl"].contains(&extension.as_str()))
-}
-
 /// The litmus test of a shader.
 pub(super) fn derive(path: &Path, args: &DeriveArgs) -> Result<Derived, Failure> {
     let shader = shader::load(path)?;
