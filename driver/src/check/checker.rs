@@ -17,7 +17,8 @@ use super::progress::ProgressCounts;
 use super::resources::Resources;
 use super::second_pass::Examining;
 use super::snapshot::Snapshot;
-use super::{CheckOptions, Finding, FindingIdentity};
+use super::{CheckOptions, Finding, FindingIdentity, Rule};
+use crate::exec::{CommandId, Observer};
 use crate::memory::{Closed, HostObserver, HostView};
 
 /// Kinds of candidates that the detector keeps of a dispatch, and examples of each.
@@ -46,6 +47,7 @@ pub(crate) struct Checker {
     pub(super) trap: Option<Trap>,
     /// Whether a dispatch has ended, and is being examined.
     pub(super) examining: Examining,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 #[derive(Debug, Default)]
@@ -142,6 +144,7 @@ impl Checker {
         schedule: Schedule,
         memory: Range<u64>,
         view: Option<(&Arc<HostView>, u64)>,
+        observer: Option<Arc<dyn Observer>>,
     ) -> Self {
         Self {
             options,
@@ -155,6 +158,7 @@ impl Checker {
             progress: ProgressCounts::default(),
             trap: view.map(|(view, base)| Trap { view: Arc::clone(view), base }),
             examining: Examining::default(),
+            observer,
         }
     }
 
@@ -166,6 +170,13 @@ impl Checker {
     /// What is known of the commands of the device.
     pub(crate) fn commands(&self) -> &Commands {
         &self.commands
+    }
+
+    /// The program has no dependency between two commands, of which the second one runs now.
+    pub(super) fn misses(&self, earlier: CommandId, later: CommandId, rule: Rule) {
+        if let Some(observer) = &self.observer {
+            observer.misses(earlier, later, &rule.to_string());
+        }
     }
 
     /// The buffers and images of the device.
