@@ -55,7 +55,30 @@ struct Found {
     list: Vec<Finding>,
     /// Index in the list of each finding.
     same: HashMap<FindingIdentity, usize>,
+    /// Findings that the program has taken: what is observed again needs no other confirmation, and no other repairs.
+    taken: HashMap<FindingIdentity, Finding>,
+    /// The number of findings that were unlike all before them.
+    new: u64,
     counts: CheckStats,
+}
+
+impl Found {
+    /// The finding of the same instructions that is kept, or that the program has taken.
+    fn known(&self, identity: &FindingIdentity) -> Option<&Finding> {
+        let listed = self.same.get(identity).map(|&index| &self.list[index]);
+        listed.into_iter().chain(self.taken.get(identity)).max_by_key(|known| known.severity)
+    }
+
+    fn take(&mut self) -> Vec<Finding> {
+        for (identity, index) in self.same.drain() {
+            let finding = &self.list[index];
+            let is_known = self.taken.get(&identity).map(|taken| taken.severity >= finding.severity);
+            if is_known == Some(false) || (is_known.is_none() && self.taken.len() < MAX_FINDINGS) {
+                self.taken.insert(identity, finding.clone());
+            }
+        }
+        std::mem::take(&mut self.list)
+    }
 }
 
 impl HostObserver for Checker {
@@ -83,6 +106,9 @@ pub struct CheckStats {
     pub dispatches: u64,
     /// Dispatches outside of [`CheckOptions::shard`], which ran unchecked.
     pub skipped: u64,
+    /// Dispatches that ran again to confirm what was suspected. Those whose suspicions were all known are not among
+    /// them.
+    pub dispatches_repeated: u64,
     /// Kinds of suspicions: pairs of an instruction and what is known of an earlier access.
     pub suspicions: u64,
     /// Those that the axioms confirmed.
@@ -247,31 +273,43 @@ impl Checker {
     pub(super) fn open_ends(&self) -> [u64; 4] {
         let found = self.found.lock();
         let CheckStats { refuted, undecided, lines_not_compared, .. } = found.counts;
-        [found.list.len() as u64, refuted, undecided, lines_not_compared]
+        [found.new, refuted, undecided, lines_not_compared]
     }
 
-    /// Whether an error about the same instructions was reported.
+    /// Whether a finding about the same instructions was reported that is as severe, or more.
     pub(super) fn knows(&self, finding: &Finding) -> bool {
         let found = self.found.lock();
-        let known = found.same.get(&finding.identity()).map(|&index| &found.list[index]);
-        known.is_some_and(|known| known.severity >= finding.severity)
+        found.known(&finding.identity()).is_some_and(|known| known.severity >= finding.severity)
+    }
+
+    /// Adds a finding that is known ([`Self::knows`]), and of which nothing else was sought: it has the repairs, and the
+    /// reasons that came with them, that were found first.
+    pub(super) fn report_again(&self, finding: Finding) {
+        let known = self.found.lock().known(&finding.identity()).cloned();
+        self.report(match known.filter(|known| known.severity >= finding.severity) {
+            Some(Finding { reasons, repairs, .. }) => Finding { reasons, repairs, ..finding },
+            None => finding,
+        });
     }
 
     /// Adds a finding, or counts it if there is one of the same instructions.
     pub(super) fn report(&self, finding: Finding) {
         let identity = finding.identity();
-        let mut found = self.found.lock();
+        let mut guard = self.found.lock();
+        let found = &mut *guard;
         if let Some(&index) = found.same.get(&identity) {
             let known = &mut found.list[index];
             let count = known.count.saturating_add(finding.count);
             // A confirmed one says more than a suspicion.
             if finding.severity > known.severity {
                 *known = finding;
+                found.new += 1;
             }
             known.count = count;
         } else if found.list.len() < MAX_FINDINGS {
-            let index = found.list.len();
-            found.same.insert(identity, index);
+            let is_known = found.taken.get(&identity).is_some_and(|taken| taken.severity >= finding.severity);
+            found.new += u64::from(!is_known);
+            found.same.insert(identity, found.list.len());
             found.list.push(finding);
         } else {
             found.counts.findings_dropped += 1;
@@ -280,8 +318,6 @@ impl Checker {
 
     /// Takes the findings since the last call.
     pub(crate) fn take(&self) -> Vec<Finding> {
-        let mut found = self.found.lock();
-        found.same.clear();
-        std::mem::take(&mut found.list)
+        self.found.lock().take()
     }
 }
