@@ -3,14 +3,17 @@
 
 mod common;
 
-use std::sync::Barrier;
-use std::time::Duration;
+use std::sync::{Arc, Barrier, OnceLock};
+use std::time::{Duration, Instant};
 
 use common::checked::{WAW, device, options, rules};
 use common::{Kernel, STORAGE, Words, recorded};
-use spelter_driver::check::CheckOptions;
+use spelter_driver::check::{CheckOptions, CheckResults};
 use spelter_driver::vk::{self, AccessFlags as A, CommandBufferUsageFlags as Flags, PipelineStageFlags as S};
-use spelter_driver::{CommandBuffer, Device, DeviceOptions, Error, MemoryBarrier, SemaphoreSubmit, SubmitInfo};
+use spelter_driver::{
+    Chunk, CommandBuffer, Device, DeviceOptions, Error, MemoryBarrier, Observer, SemaphoreSubmit, SubmissionId,
+    SubmitInfo,
+};
 
 /// The size of the process in memory, in bytes.
 #[cfg(target_os = "linux")]
@@ -351,4 +354,24 @@ fn what_the_program_has_taken_stays_known() {
     let stats = device.check_stats();
     // The first one shows something new, and four others show nothing new.
     assert_eq!((stats.dispatches, stats.confirmed, stats.dispatches_repeated), (20, 20, 5));
+}
+
+/// An observer may have the results of the device that it observes, as that of the Vulkan driver has.
+#[test]
+fn an_observer_with_results_ends_with_its_device() {
+    #[derive(Debug, Default)]
+    struct WithResults(OnceLock<CheckResults>);
+
+    impl Observer for WithResults {
+        fn worked(&self, _: &Chunk<'_>) {}
+
+        fn ran(&self, _: SubmissionId, _: bool, _: Instant, _: Instant) {}
+    }
+
+    let observer = Arc::new(WithResults::default());
+    let device = Device::with_observer(options(), Arc::clone(&observer) as Arc<dyn Observer>).unwrap();
+    observer.0.set(device.check_results().unwrap()).unwrap();
+    let ended = Arc::downgrade(&observer);
+    drop((device, observer));
+    assert!(ended.upgrade().is_none());
 }

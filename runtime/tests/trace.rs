@@ -42,7 +42,8 @@ fn check_rules(events: &[Value]) {
     let place = |event: &Value| (integer(event, "pid"), integer(event, "tid"));
     let mut named: BTreeSet<(u64, Option<u64>)> = BTreeSet::new();
     let mut slices: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
-    let mut arrows: BTreeMap<(&str, &str, u64), Vec<(&str, f64)>> = BTreeMap::new();
+    type Key<'a> = (&'a str, &'a str, u64);
+    let mut arrows: BTreeMap<Key<'_>, Vec<(&str, f64)>> = BTreeMap::new();
     for event in events {
         let kind = event["ph"].as_str().unwrap();
         assert!(kinds.contains(&kind) && !event["name"].as_str().unwrap().is_empty(), "{event}");

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use cranelift_entity::PrimaryMap;
 use spelter_locks::Mutex;
@@ -17,7 +17,7 @@ use super::progress::ProgressCounts;
 use super::resources::Resources;
 use super::second_pass::Examining;
 use super::snapshot::Snapshot;
-use super::{CheckOptions, Finding, FindingIdentity, Rule};
+use super::{CheckOptions, Finding, FindingIdentity, Repair, Rule, Severity};
 use crate::exec::{CommandId, Observer};
 use crate::memory::{Closed, HostObserver, HostView};
 
@@ -47,7 +47,8 @@ pub(crate) struct Checker {
     pub(super) trap: Option<Trap>,
     /// Whether a dispatch has ended, and is being examined.
     pub(super) examining: Examining,
-    observer: Option<Arc<dyn Observer>>,
+    /// The executor has it; it may have the checker.
+    observer: Option<Weak<dyn Observer>>,
 }
 
 #[derive(Debug, Default)]
@@ -56,17 +57,32 @@ struct Found {
     /// Index in the list of each finding.
     same: HashMap<FindingIdentity, usize>,
     /// Findings that the program has taken: what is observed again needs no other confirmation, and no other repairs.
-    taken: HashMap<FindingIdentity, Finding>,
+    taken: HashMap<FindingIdentity, Taken>,
     /// The number of findings that were unlike all before them.
     new: u64,
     counts: CheckStats,
 }
 
+/// What stays known of a finding that the program has taken.
+#[derive(Clone, Debug)]
+struct Taken {
+    severity: Severity,
+    reasons: Vec<String>,
+    repairs: Vec<Repair>,
+}
+
+impl Taken {
+    fn of(finding: &Finding) -> Self {
+        let Finding { severity, reasons, repairs, .. } = finding;
+        Self { severity: *severity, reasons: reasons.clone(), repairs: repairs.clone() }
+    }
+}
+
 impl Found {
-    /// The finding of the same instructions that is kept, or that the program has taken.
-    fn known(&self, identity: &FindingIdentity) -> Option<&Finding> {
-        let listed = self.same.get(identity).map(|&index| &self.list[index]);
-        listed.into_iter().chain(self.taken.get(identity)).max_by_key(|known| known.severity)
+    /// How severe the finding of the same instructions is that is kept, or that the program has taken.
+    fn severity(&self, identity: &FindingIdentity) -> Option<Severity> {
+        let listed = self.same.get(identity).map(|&index| self.list[index].severity);
+        listed.max(self.taken.get(identity).map(|taken| taken.severity))
     }
 
     fn take(&mut self) -> Vec<Finding> {
@@ -74,7 +90,7 @@ impl Found {
             let finding = &self.list[index];
             let is_known = self.taken.get(&identity).map(|taken| taken.severity >= finding.severity);
             if is_known == Some(false) || (is_known.is_none() && self.taken.len() < MAX_FINDINGS) {
-                self.taken.insert(identity, finding.clone());
+                self.taken.insert(identity, Taken::of(finding));
             }
         }
         std::mem::take(&mut self.list)
@@ -170,7 +186,7 @@ impl Checker {
         schedule: Schedule,
         memory: Range<u64>,
         view: Option<(&Arc<HostView>, u64)>,
-        observer: Option<Arc<dyn Observer>>,
+        observer: Option<&Arc<dyn Observer>>,
     ) -> Self {
         Self {
             options,
@@ -184,7 +200,7 @@ impl Checker {
             progress: ProgressCounts::default(),
             trap: view.map(|(view, base)| Trap { view: Arc::clone(view), base }),
             examining: Examining::default(),
-            observer,
+            observer: observer.map(Arc::downgrade),
         }
     }
 
@@ -200,7 +216,7 @@ impl Checker {
 
     /// The program has no dependency between two commands, of which the second one runs now.
     pub(super) fn misses(&self, earlier: CommandId, later: CommandId, rule: Rule) {
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = self.observer.as_ref().and_then(Weak::upgrade) {
             observer.misses(earlier, later, &rule.to_string());
         }
     }
@@ -279,15 +295,16 @@ impl Checker {
     /// Whether a finding about the same instructions was reported that is as severe, or more.
     pub(super) fn knows(&self, finding: &Finding) -> bool {
         let found = self.found.lock();
-        found.known(&finding.identity()).is_some_and(|known| known.severity >= finding.severity)
+        found.severity(&finding.identity()) >= Some(finding.severity)
     }
 
-    /// Adds a finding that is known ([`Self::knows`]), and of which nothing else was sought: it has the repairs, and the
-    /// reasons that came with them, that were found first.
+    /// Adds a finding that is known ([`Self::knows`]), and of which nothing else was sought: it has the repairs that were
+    /// found first, and the reasons that came with them.
     pub(super) fn report_again(&self, finding: Finding) {
-        let known = self.found.lock().known(&finding.identity()).cloned();
-        self.report(match known.filter(|known| known.severity >= finding.severity) {
-            Some(Finding { reasons, repairs, .. }) => Finding { reasons, repairs, ..finding },
+        // One that is kept has all that is known of it.
+        let taken = self.found.lock().taken.get(&finding.identity()).cloned();
+        self.report(match taken.filter(|taken| taken.severity >= finding.severity) {
+            Some(Taken { reasons, repairs, .. }) => Finding { reasons, repairs, ..finding },
             None => finding,
         });
     }

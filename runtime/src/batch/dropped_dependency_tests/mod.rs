@@ -1,6 +1,6 @@
-//! Each dependency that the tracker records is needed: checked mode reports each one that is left out, of barriers before
-//! commands and at the ends of recordings, and of waits for batches of other queues. Those that no two accesses of the
-//! execution need (`execution.rs` decides it without checked mode) are counted, and leave it silent.
+//! Each dependency that the tracker records is needed: checked mode reports each one that is left out, of barriers
+//! before commands and at the ends of recordings, and of waits for batches of other queues. Those that no two accesses
+//! of the execution need (`execution.rs` decides it without checked mode) are counted, and leave it silent.
 
 #![allow(clippy::print_stdout, reason = "the figures of docs/checked-mode-internals.md")]
 

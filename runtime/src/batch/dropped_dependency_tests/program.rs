@@ -283,8 +283,8 @@ impl World {
         Ok(())
     }
 
-    /// The host replaces the contents of a buffer. What comes later accesses other storage, or the same when all earlier
-    /// accesses are over.
+    /// The host replaces the contents of a buffer. What comes later accesses other storage, or the same when all
+    /// earlier accesses are over.
     fn replace(&mut self, context: usize, buffer: usize) -> Result<(), Error> {
         let outcome = self.contexts[context].upload(&self.buffers[buffer], &[5u32; 16])?;
         assert!(!matches!(outcome.action, Action::Staged { .. }), "{outcome:?}");
