@@ -298,8 +298,8 @@ impl Checker {
         found.severity(&finding.identity()) >= Some(finding.severity)
     }
 
-    /// Adds a finding that is known ([`Self::knows`]), and of which nothing else was sought: it has the repairs that were
-    /// found first, and the reasons that came with them.
+    /// Adds a finding that is known ([`Self::knows`]), and of which nothing else was sought: it has the repairs that
+    /// were found first, and the reasons that came with them.
     pub(super) fn report_again(&self, finding: Finding) {
         // One that is kept has all that is known of it.
         let taken = self.found.lock().taken.get(&finding.identity()).cloned();
