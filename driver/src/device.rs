@@ -156,8 +156,9 @@ impl Device {
         };
         let time_limit = TimeLimit { limit: options.time_limit, set_by: options.time_limit_is_set_by };
         let limits = ExecutorOptions { workers, time_limit, schedule: options.schedule };
-        let checker =
-            options.check.map(|check| Arc::new(Checker::new(check, options.schedule, heap.range(), heap.host_view())));
+        let checker = options.check.map(|check| {
+            Arc::new(Checker::new(check, options.schedule, heap.range(), heap.host_view(), observer.as_ref()))
+        });
         if let (Some(checker), Some((view, _))) = (&checker, heap.host_view()) {
             view.observe(Arc::downgrade(checker) as Weak<dyn HostObserver>);
         }

@@ -3,13 +3,17 @@
 
 mod common;
 
-use std::time::Duration;
+use std::sync::{Arc, Barrier, OnceLock};
+use std::time::{Duration, Instant};
 
 use common::checked::{WAW, device, options, rules};
 use common::{Kernel, STORAGE, Words, recorded};
-use spelter_driver::check::CheckOptions;
+use spelter_driver::check::{CheckOptions, CheckResults};
 use spelter_driver::vk::{self, AccessFlags as A, CommandBufferUsageFlags as Flags, PipelineStageFlags as S};
-use spelter_driver::{CommandBuffer, Device, DeviceOptions, Error, MemoryBarrier, SemaphoreSubmit, SubmitInfo};
+use spelter_driver::{
+    Chunk, CommandBuffer, Device, DeviceOptions, Error, MemoryBarrier, Observer, SemaphoreSubmit, SubmissionId,
+    SubmitInfo,
+};
 
 /// The size of the process in memory, in bytes.
 #[cfg(target_os = "linux")]
@@ -267,4 +271,107 @@ fn a_large_buffer_of_which_little_is_used_is_not_copied() {
         u32::from_le_bytes(bytes)
     };
     assert_eq!([word(0), word(1024), word(15 * 1024), word(7), word(16 * 1024)], [1, 6, 1, 15, 0]);
+}
+
+/// The kernel of one thread never ends, while others record and submit: each of them gets the error, none hangs, and
+/// what was found until then stays.
+#[test]
+fn findings_outlive_the_loss_of_a_device_that_many_threads_use() {
+    const THREADS: usize = 16;
+    let device = Device::new(DeviceOptions { time_limit: Duration::from_millis(200), ..options() }).unwrap();
+    let wgsl = "
+        @group(0) @binding(0) var<storage, read_write> words: array<atomic<u32>>;
+        @compute @workgroup_size(1) fn forever() { while atomicLoad(&words[1]) != 77u {} }";
+    let kernel = Kernel::named(&device, wgsl, "forever", &[(STORAGE, 1)], 0);
+    let awaited = Words::zeros(&device, 4);
+    let set = kernel.set(&device, STORAGE, &[&awaited]);
+    let started = Barrier::new(THREADS + 1);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (device, started) = (&device, &started);
+            scope.spawn(move || {
+                let words = Words::zeros(device, 16);
+                let queue = &device.queues()[thread % 2];
+                let submit = || {
+                    // Two fills of the same bytes race.
+                    let command = recorded(device, Flags::ONE_TIME_SUBMIT, |command| {
+                        command.fill_buffer(&words.buffer, 0, 16, 1).unwrap();
+                        command.fill_buffer(&words.buffer, 8, 16, 2).unwrap();
+                    });
+                    let fence = device.create_fence(false);
+                    queue.submit(&[&command], Some(&fence))?;
+                    fence.wait(None).map(|_| ())
+                };
+                submit().unwrap();
+                started.wait();
+                let error = loop {
+                    if let Err(error) = submit() {
+                        break error;
+                    }
+                };
+                assert!(matches!(error, Error::DeviceLost(_)), "{error:?}");
+            });
+        }
+        started.wait();
+        let command = recorded(&device, Flags::empty(), |command| {
+            command.bind_pipeline(&kernel.pipeline).unwrap();
+            command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+            command.dispatch(1, 1, 1).unwrap();
+        });
+        let submitted = device.queue().submit(&[&command], None);
+        assert!(matches!(submitted, Ok(_) | Err(Error::DeviceLost(_))), "{submitted:?}");
+    });
+    assert!(device.is_lost());
+    let found = device.take_findings();
+    assert!(rules(&found).contains(&WAW), "{found:#?}");
+}
+
+/// A program that takes what was found after each dispatch, as the Vulkan driver does, gets the same findings again
+/// without a repetition of each dispatch.
+#[test]
+fn what_the_program_has_taken_stays_known() {
+    let device = device();
+    let source = "
+        @group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) { o[7] = id.x; }";
+    let kernel = Kernel::new(&device, source, &[(STORAGE, 1)], 0);
+    let words = Words::zeros(&device, 16);
+    let set = kernel.set(&device, STORAGE, &[&words]);
+    let dispatch = || {
+        common::run(&device, |command| {
+            command.bind_pipeline(&kernel.pipeline).unwrap();
+            command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+            command.dispatch(4, 1, 1).unwrap();
+        });
+        device.take_findings()
+    };
+    let first = dispatch();
+    assert_eq!(rules(&first), [WAW]);
+    assert!(!first[0].repairs.is_empty(), "{first:#?}");
+    for _ in 1..20 {
+        assert_eq!(dispatch(), first);
+    }
+    let stats = device.check_stats();
+    // The first one shows something new, and four others show nothing new.
+    assert_eq!((stats.dispatches, stats.confirmed, stats.dispatches_repeated), (20, 20, 5));
+}
+
+/// An observer may have the results of the device that it observes, as that of the Vulkan driver has.
+#[test]
+fn an_observer_with_results_ends_with_its_device() {
+    #[derive(Debug, Default)]
+    struct WithResults(OnceLock<CheckResults>);
+
+    impl Observer for WithResults {
+        fn worked(&self, _: &Chunk<'_>) {}
+
+        fn ran(&self, _: SubmissionId, _: bool, _: Instant, _: Instant) {}
+    }
+
+    let observer = Arc::new(WithResults::default());
+    let device = Device::with_observer(options(), Arc::clone(&observer) as Arc<dyn Observer>).unwrap();
+    observer.0.set(device.check_results().unwrap()).unwrap();
+    let ended = Arc::downgrade(&observer);
+    drop((device, observer));
+    assert!(ended.upgrade().is_none());
 }

@@ -42,7 +42,8 @@ fn check_rules(events: &[Value]) {
     let place = |event: &Value| (integer(event, "pid"), integer(event, "tid"));
     let mut named: BTreeSet<(u64, Option<u64>)> = BTreeSet::new();
     let mut slices: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
-    let mut arrows: BTreeMap<u64, Vec<(&str, f64)>> = BTreeMap::new();
+    type Key<'a> = (&'a str, &'a str, u64);
+    let mut arrows: BTreeMap<Key<'_>, Vec<(&str, f64)>> = BTreeMap::new();
     for event in events {
         let kind = event["ph"].as_str().unwrap();
         assert!(kinds.contains(&kind) && !event["name"].as_str().unwrap().is_empty(), "{event}");
@@ -65,9 +66,10 @@ fn check_rules(events: &[Value]) {
             "M" => assert!(event["args"]["sort_index"].is_u64(), "{event}"),
             arrow => {
                 // Arrows are joined by id, category and name, and bound to the slice that encloses their time.
-                assert_eq!((event["cat"].as_str(), event["name"].as_str()), (Some("flow"), Some("submission")));
+                let key = (event["cat"].as_str().unwrap(), event["name"].as_str().unwrap(), integer(event, "id"));
+                assert!(["flow", "dependency", "missing"].contains(&key.0), "{event}");
                 assert!(arrow == "s" || event["bp"] == "e", "{event}");
-                arrows.entry(integer(event, "id")).or_default().push((arrow, ts.unwrap()));
+                arrows.entry(key).or_default().push((arrow, ts.unwrap()));
             }
         }
     }
@@ -75,10 +77,12 @@ fn check_rules(events: &[Value]) {
         let (at, within) = (event["ts"].as_f64().unwrap(), &slices[&place(event)]);
         assert!(within.iter().any(|(start, end)| *start <= at && at <= *end), "no slice encloses {event}");
     }
-    for (id, mut ends) in arrows {
+    for (key, mut ends) in arrows {
         ends.sort_by(|a, b| a.1.total_cmp(&b.1));
         let kinds: Vec<_> = ends.iter().map(|(kind, _)| *kind).collect();
-        assert_eq!(kinds, ["s", "t", "f"], "arrow {id} leads from the recording by the submission to the run");
+        // From the recording by the submission to the run; from a command to a later one.
+        let expected = if key.0 == "flow" { &["s", "t", "f"][..] } else { &["s", "f"] };
+        assert_eq!(kinds, expected, "{key:?}");
     }
     for (process, thread) in slices.keys() {
         assert!(named.contains(&(*process, None)) && named.contains(&(*process, Some(*thread))));
@@ -217,4 +221,83 @@ fn a_dispatch_has_its_label() {
     dispatches.sort_by(|a, b| a["ts"].as_f64().unwrap().total_cmp(&b["ts"].as_f64().unwrap()));
     let names: Vec<_> = dispatches.iter().map(|event| event["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["second pass: add up", "add up", "frame/third: add up"]);
+}
+
+/// The arrows of a category: their names, with those of the innermost slices from which and to which they lead.
+fn arrows<'a>(events: &'a [Value], category: &str) -> Vec<[&'a str; 3]> {
+    let of = |kind: &'static str| events.iter().filter(move |event| event["ph"] == kind);
+    let slice = |end: &Value| {
+        let time = |slice: &Value| (slice["ts"].as_f64().unwrap(), slice["dur"].as_f64().unwrap());
+        let at = end["ts"].as_f64().unwrap();
+        let has = |slice: &&Value| {
+            let (start, long) = time(slice);
+            slice["pid"] == end["pid"] && slice["tid"] == end["tid"] && start <= at && at <= start + long
+        };
+        let inner = of("X").filter(has).min_by(|a, b| time(a).1.total_cmp(&time(b).1)).unwrap();
+        inner["name"].as_str().unwrap()
+    };
+    let begins = of("s").filter(|event| event["cat"] == category);
+    let arrow = |begin: &'a Value| {
+        let ends = |end: &&Value| ["cat", "name", "id"].iter().all(|key| end[key] == begin[key]);
+        let end = of("f").find(ends).unwrap();
+        [begin["name"].as_str().unwrap(), slice(begin), slice(end)]
+    };
+    begins.map(arrow).collect()
+}
+
+#[test]
+fn dependencies_are_arrows_between_commands() {
+    let context = Context::builder().workers(2).trace(true).build().unwrap();
+    let sibling = context.sibling();
+    let program = context.program(ADD).label("add").build().unwrap();
+    let [a, b] = [(); 2].map(|()| context.buffer(64 << 10).zeroed().unwrap());
+    let [first, second, third] = ["first", "second", "third"];
+    let dispatch = |on: &Context, label: &'static str| {
+        on.dispatch(&program).label(label).bind(0, 0, &a).bind(0, 1, &b).groups([256, 1, 1]).unwrap();
+    };
+    dispatch(&context, first);
+    dispatch(&context, second);
+    context.flush().unwrap();
+    dispatch(&context, first);
+    dispatch(&sibling, third);
+    sibling.finish().unwrap();
+    context.finish().unwrap();
+    let events = written(&context);
+    check_rules(&events);
+    let dependencies = arrows(&events, "dependency");
+    let of = |what: &str| dependencies.iter().filter(|[name, ..]| *name == what).collect::<Vec<_>>();
+    assert_eq!(of("barrier"), [&["barrier", "first: add", "second: add"]], "{dependencies:?}");
+    assert!(
+        of("submission order").contains(&&["submission order", "submission 1", "submission 2"]),
+        "{dependencies:?}"
+    );
+    assert_eq!(of("semaphore").len(), 1, "{dependencies:?}");
+    assert!(of("semaphore")[0][1].starts_with("submission"), "{dependencies:?}");
+    assert!(arrows(&events, "missing").is_empty());
+}
+
+/// Two commands of the program's own, without a barrier.
+#[test]
+fn the_dependency_that_a_finding_misses_is_an_arrow() {
+    let context = Context::builder().check(Default::default()).trace(true).build().unwrap();
+    let buffer = context.buffer_zeroed(1024).unwrap();
+    let loan = context.lend(&[spelter::Lend::write(&buffer)]).unwrap();
+    let commands = context.device().create_command_pool().allocate();
+    commands.begin(spelter::vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT).unwrap();
+    {
+        let lent = &loan.buffers()[0];
+        for (name, word) in [("one", 1), ("other", 2)] {
+            commands.set_label(Some(name)).unwrap();
+            commands.fill_buffer(lent.buffer, lent.offset, lent.bytes, word).unwrap();
+        }
+    }
+    commands.end().unwrap();
+    loan.submit(&[&commands]).unwrap();
+    context.finish().unwrap();
+    let findings = context.findings().unwrap();
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    let events = written(&context);
+    check_rules(&events);
+    let missing = arrows(&events, "missing");
+    assert_eq!(missing, [["missing dependency: SPELTER-RACE-WAW", "one: fill", "other: fill"]], "{events:#?}");
 }

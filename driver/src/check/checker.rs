@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use cranelift_entity::PrimaryMap;
 use spelter_locks::Mutex;
@@ -17,7 +17,8 @@ use super::progress::ProgressCounts;
 use super::resources::Resources;
 use super::second_pass::Examining;
 use super::snapshot::Snapshot;
-use super::{CheckOptions, Finding, FindingIdentity};
+use super::{CheckOptions, Finding, FindingIdentity, Repair, Rule, Severity};
+use crate::exec::{CommandId, Observer};
 use crate::memory::{Closed, HostObserver, HostView};
 
 /// Kinds of candidates that the detector keeps of a dispatch, and examples of each.
@@ -46,6 +47,8 @@ pub(crate) struct Checker {
     pub(super) trap: Option<Trap>,
     /// Whether a dispatch has ended, and is being examined.
     pub(super) examining: Examining,
+    /// The executor has it; it may have the checker.
+    observer: Option<Weak<dyn Observer>>,
 }
 
 #[derive(Debug, Default)]
@@ -53,7 +56,45 @@ struct Found {
     list: Vec<Finding>,
     /// Index in the list of each finding.
     same: HashMap<FindingIdentity, usize>,
+    /// Findings that the program has taken: what is observed again needs no other confirmation, and no other repairs.
+    taken: HashMap<FindingIdentity, Taken>,
+    /// The number of findings that were unlike all before them.
+    new: u64,
     counts: CheckStats,
+}
+
+/// What stays known of a finding that the program has taken.
+#[derive(Clone, Debug)]
+struct Taken {
+    severity: Severity,
+    reasons: Vec<String>,
+    repairs: Vec<Repair>,
+}
+
+impl Taken {
+    fn of(finding: &Finding) -> Self {
+        let Finding { severity, reasons, repairs, .. } = finding;
+        Self { severity: *severity, reasons: reasons.clone(), repairs: repairs.clone() }
+    }
+}
+
+impl Found {
+    /// How severe the finding of the same instructions is that is kept, or that the program has taken.
+    fn severity(&self, identity: &FindingIdentity) -> Option<Severity> {
+        let listed = self.same.get(identity).map(|&index| self.list[index].severity);
+        listed.max(self.taken.get(identity).map(|taken| taken.severity))
+    }
+
+    fn take(&mut self) -> Vec<Finding> {
+        for (identity, index) in self.same.drain() {
+            let finding = &self.list[index];
+            let is_known = self.taken.get(&identity).map(|taken| taken.severity >= finding.severity);
+            if is_known == Some(false) || (is_known.is_none() && self.taken.len() < MAX_FINDINGS) {
+                self.taken.insert(identity, Taken::of(finding));
+            }
+        }
+        std::mem::take(&mut self.list)
+    }
 }
 
 impl HostObserver for Checker {
@@ -81,6 +122,9 @@ pub struct CheckStats {
     pub dispatches: u64,
     /// Dispatches outside of [`CheckOptions::shard`], which ran unchecked.
     pub skipped: u64,
+    /// Dispatches that ran again to confirm what was suspected. Those whose suspicions were all known are not among
+    /// them.
+    pub dispatches_repeated: u64,
     /// Kinds of suspicions: pairs of an instruction and what is known of an earlier access.
     pub suspicions: u64,
     /// Those that the axioms confirmed.
@@ -142,6 +186,7 @@ impl Checker {
         schedule: Schedule,
         memory: Range<u64>,
         view: Option<(&Arc<HostView>, u64)>,
+        observer: Option<&Arc<dyn Observer>>,
     ) -> Self {
         Self {
             options,
@@ -155,6 +200,7 @@ impl Checker {
             progress: ProgressCounts::default(),
             trap: view.map(|(view, base)| Trap { view: Arc::clone(view), base }),
             examining: Examining::default(),
+            observer: observer.map(Arc::downgrade),
         }
     }
 
@@ -166,6 +212,13 @@ impl Checker {
     /// What is known of the commands of the device.
     pub(crate) fn commands(&self) -> &Commands {
         &self.commands
+    }
+
+    /// The program has no dependency between two commands, of which the second one runs now.
+    pub(super) fn misses(&self, earlier: CommandId, later: CommandId, rule: Rule) {
+        if let Some(observer) = self.observer.as_ref().and_then(Weak::upgrade) {
+            observer.misses(earlier, later, &rule.to_string());
+        }
     }
 
     /// The buffers and images of the device.
@@ -236,14 +289,24 @@ impl Checker {
     pub(super) fn open_ends(&self) -> [u64; 4] {
         let found = self.found.lock();
         let CheckStats { refuted, undecided, lines_not_compared, .. } = found.counts;
-        [found.list.len() as u64, refuted, undecided, lines_not_compared]
+        [found.new, refuted, undecided, lines_not_compared]
     }
 
-    /// Whether an error about the same instructions was reported.
+    /// Whether a finding about the same instructions was reported that is as severe, or more.
     pub(super) fn knows(&self, finding: &Finding) -> bool {
         let found = self.found.lock();
-        let known = found.same.get(&finding.identity()).map(|&index| &found.list[index]);
-        known.is_some_and(|known| known.severity >= finding.severity)
+        found.severity(&finding.identity()) >= Some(finding.severity)
+    }
+
+    /// Adds a finding that is known ([`Self::knows`]), and of which nothing else was sought: it has the repairs that
+    /// were found first, and the reasons that came with them.
+    pub(super) fn report_again(&self, finding: Finding) {
+        // One that is kept has all that is known of it.
+        let taken = self.found.lock().taken.get(&finding.identity()).cloned();
+        self.report(match taken.filter(|taken| taken.severity >= finding.severity) {
+            Some(Taken { reasons, repairs, .. }) => Finding { reasons, repairs, ..finding },
+            None => finding,
+        });
     }
 
     /// Adds a finding, or counts it if there is one of the same instructions.
@@ -252,18 +315,21 @@ impl Checker {
             finding.dispatch = self.commands.running();
         }
         let identity = finding.identity();
-        let mut found = self.found.lock();
+        let mut guard = self.found.lock();
+        let found = &mut *guard;
         if let Some(&index) = found.same.get(&identity) {
             let known = &mut found.list[index];
             let count = known.count.saturating_add(finding.count);
             // A confirmed one says more than a suspicion.
             if finding.severity > known.severity {
                 *known = finding;
+                found.new += 1;
             }
             known.count = count;
         } else if found.list.len() < MAX_FINDINGS {
-            let index = found.list.len();
-            found.same.insert(identity, index);
+            let is_known = found.taken.get(&identity).is_some_and(|taken| taken.severity >= finding.severity);
+            found.new += u64::from(!is_known);
+            found.same.insert(identity, found.list.len());
             found.list.push(finding);
         } else {
             found.counts.findings_dropped += 1;
@@ -272,8 +338,6 @@ impl Checker {
 
     /// Takes the findings since the last call.
     pub(crate) fn take(&self) -> Vec<Finding> {
-        let mut found = self.found.lock();
-        found.same.clear();
-        std::mem::take(&mut found.list)
+        self.found.lock().take()
     }
 }

@@ -65,8 +65,7 @@ impl DispatchRun<'_> {
             };
             let found = self.found(Rule::Barrier, Severity::Error, None, (first, second), vec![reason], 1);
             if self.code.checker.knows(&found) {
-                // Only its count changes.
-                self.code.checker.report(found);
+                self.code.checker.report_again(found);
                 continue;
             }
             let seeks = self.code.checker.options.repairs;
@@ -87,6 +86,7 @@ impl DispatchRun<'_> {
         if !kinds.is_empty() {
             self.code.checker.progress.confirm(kinds.len());
             if !self.code.settled.has_all(kinds, &self.code.checker) {
+                self.code.checker.count(|counts| counts.dispatches_repeated += 1);
                 let before = self.code.checker.open_ends();
                 interrupted = self.decide_all(kinds);
                 self.code.settled.examined(before == self.code.checker.open_ends());
@@ -152,8 +152,7 @@ impl DispatchRun<'_> {
             replay: names.replay(slice),
         };
         if self.code.checker.knows(&race) || !self.code.checker.options.repairs {
-            // Of a known one only the count changes.
-            self.code.checker.report(race.clone());
+            self.code.checker.report_again(race.clone());
             return race;
         }
         let may_be = names.may_be_atomic(slice);

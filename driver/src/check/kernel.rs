@@ -24,7 +24,7 @@ impl KernelChecker {
     /// Kernels may settle accesses to memory at these addresses without a call, as on a device with that memory; with
     /// an empty range all accesses are calls.
     pub fn new(options: CheckOptions, backend: Backend, memory: Range<u64>) -> Self {
-        Self { checker: Arc::new(Checker::new(options, Schedule::Ascending, memory, None)), backend }
+        Self { checker: Arc::new(Checker::new(options, Schedule::Ascending, memory, None, None)), backend }
     }
 
     /// Instruments a kernel. `words` are those of its module: reports quote source lines from it.

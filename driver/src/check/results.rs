@@ -37,6 +37,7 @@ impl AddAssign for CheckStats {
         let Self {
             dispatches,
             skipped,
+            dispatches_repeated,
             suspicions,
             confirmed,
             refuted,
@@ -52,6 +53,7 @@ impl AddAssign for CheckStats {
         } = other;
         self.dispatches += dispatches;
         self.skipped += skipped;
+        self.dispatches_repeated += dispatches_repeated;
         self.suspicions += suspicions;
         self.confirmed += confirmed;
         self.refuted += refuted;

@@ -35,7 +35,7 @@ fn key(kind: &Kind) -> Key {
 
 impl Settled {
     /// Counts the suspicions of a dispatch as observations of known races, if they are: each kind is that of an error
-    /// which the program has not taken yet.
+    /// that was reported, whether the program has taken it or not.
     pub(super) fn has_all(&self, kinds: &[Candidates], checker: &Checker) -> bool {
         let known = self.0.lock();
         let error = |candidates: &Candidates| known.errors.get(&key(&candidates.kind));
@@ -44,7 +44,7 @@ impl Settled {
         }
         for candidates in kinds {
             if let Some(error) = error(candidates) {
-                checker.report(Finding { count: candidates.count, ..error.clone() });
+                checker.report_again(Finding { count: candidates.count, ..error.clone() });
             }
         }
         checker.count(|counts| counts.confirmed += kinds.len() as u64);

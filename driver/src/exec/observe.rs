@@ -84,6 +84,18 @@ pub trait Observer: Debug + Send + Sync {
     /// A queue ran a submission, or a part of it. All chunks of the part have been reported. `done` is false if another
     /// thread continues later: the submission waits, or takes longer than its submitter may work for it.
     fn ran(&self, submission: SubmissionId, done: bool, start: Instant, end: Instant);
+
+    /// The semaphores of a submission that is done, each by a number of its own and a value: called before
+    /// [`Observer::ran`] for the same submission, if there are any.
+    fn synchronized(&self, submission: SubmissionId, waits: &[(usize, u64)], signals: &[(usize, u64)]) {
+        let _ = (submission, waits, signals);
+    }
+
+    /// Checked mode finds that the program has no dependency from a command to a later one, which runs now, and lets a
+    /// rule be broken by that.
+    fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
+        let _ = (earlier, later, rule);
+    }
 }
 
 /// Several observers of one device.
@@ -105,5 +117,13 @@ impl Observer for Observers {
 
     fn ran(&self, submission: SubmissionId, done: bool, start: Instant, end: Instant) {
         self.0.iter().for_each(|observer| observer.ran(submission, done, start, end));
+    }
+
+    fn synchronized(&self, submission: SubmissionId, waits: &[(usize, u64)], signals: &[(usize, u64)]) {
+        self.0.iter().for_each(|observer| observer.synchronized(submission, waits, signals));
+    }
+
+    fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
+        self.0.iter().for_each(|observer| observer.misses(earlier, later, rule));
     }
 }

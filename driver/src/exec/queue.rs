@@ -160,6 +160,11 @@ impl QueueState {
             let ran = self.run(&submitted, slot, visit.as_deref_mut());
             if let (Some(observer), Some(started)) = (&self.shared.observer, started) {
                 let done = matches!(ran, ConductorStop::Done(_));
+                let Batch { waits, signals, .. } = &submitted.batch;
+                if done && !(waits.is_empty() && signals.is_empty()) {
+                    let [waits, signals] = [waits, signals].map(|targets| numbered(targets));
+                    observer.synchronized(self.id(submitted.serial), &waits, &signals);
+                }
                 observer.ran(self.id(submitted.serial), done, started, Instant::now());
             }
             match ran {
@@ -401,6 +406,11 @@ fn make_ready(phase: &[Work]) {
             let _ = catch_unwind(AssertUnwindSafe(|| dispatch.state.code.make_ready()));
         }
     }
+}
+
+/// Semaphores and their values, for observers: each by its address, which is its own while a batch has it.
+fn numbered(targets: &[Target]) -> Vec<(usize, u64)> {
+    targets.iter().map(|(counter, value)| (Arc::as_ptr(counter).addr(), *value)).collect()
 }
 
 /// What a batch holds.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use spelter_locks::Mutex;
 
-use super::json::{Args, Event};
+use super::dependencies::{Dependencies, Place};
+use super::json::{Args, Event, Row};
 use super::{Events, Timeline, Track};
-use crate::exec::{Chunk, Observer, SubmissionId, SubmissionSize};
+use crate::exec::{Chunk, CommandId, Observer, SubmissionId, SubmissionSize};
 use crate::profile::{CommandSpan, CommandSpans};
 
 /// Processes of a device, which is the order in which viewers show them.
@@ -50,6 +51,7 @@ struct DeviceState {
     threads: Vec<ThreadId>,
     /// Workers that run units of a phase.
     busy: u64,
+    dependencies: Dependencies,
 }
 
 impl DeviceTimeline {
@@ -83,7 +85,7 @@ impl DeviceTimeline {
         let mut events = self.timeline.events.lock();
         let row = events.row(self.pid(HOST), Track::Context(context));
         events.add(&Event::Slice { row, category: "record", name, times: (begin, end), args });
-        events.add(&Event::Flow { row, phase: 's', id: self.flow(submission), at: begin });
+        self.arrow(&mut events, row, 's', submission, begin);
     }
 
     /// Adds an instant of a context.
@@ -124,9 +126,11 @@ impl DeviceTimeline {
         self.number as u64 * PROCESSES + process
     }
 
-    /// The number of the arrow to a submission: unique, and exact in viewers that read numbers as doubles.
-    fn flow(&self, submission: SubmissionId) -> u64 {
-        (self.number as u64) << 44 | (submission.queue as u64) << 40 | submission.serial
+    /// Adds an end of the arrow to a submission. Its number is unique, and exact in viewers that read numbers as
+    /// doubles.
+    fn arrow(&self, events: &mut Events, row: Row, phase: char, submission: SubmissionId, at: f64) {
+        let id = (self.number as u64) << 44 | (submission.queue as u64) << 40 | submission.serial;
+        events.add(&Event::Flow { row, phase, category: "flow", name: "submission", id, at });
     }
 
     fn host(&self, track: HostTrack) -> Track {
@@ -176,7 +180,13 @@ impl DeviceTimeline {
     }
 
     /// Adds slices for the commands of a submission, each on the first track where it does not overlap another one.
-    fn put_commands(&self, events: &mut Events, queue: usize, mut spans: Vec<CommandSpan>) {
+    fn put_commands(
+        &self,
+        events: &mut Events,
+        queue: usize,
+        mut spans: Vec<CommandSpan>,
+        dependencies: &mut Dependencies,
+    ) {
         spans.sort_by_key(|span| (span.start, span.id));
         let mut ends: Vec<Instant> = Vec::new();
         for span in spans {
@@ -194,8 +204,10 @@ impl DeviceTimeline {
             let args = args.number("bytes", span.bytes).micros("busy_us", span.busy.as_nanos() as f64 / 1000.0);
             let args = args.number("chunks", span.chunks).number("submission", span.id.submission.serial);
             let category = if span.dispatch.is_some() { "dispatch" } else { "transfer" };
-            let (track, what) = (Track::Queue(queue, lane), (category, span.name.as_str()));
-            self.put(events, QUEUES, track, what, (span.start, span.end), args);
+            let row = events.row(self.pid(QUEUES), Track::Queue(queue, lane));
+            let times = (self.timeline.micros(span.start), self.timeline.micros(span.end));
+            events.add(&Event::Slice { row, category, name: &span.name, times, args });
+            dependencies.command_ran(span.id, Place { row, start: times.0, end: times.1 });
         }
     }
 }
@@ -212,11 +224,19 @@ impl Observer for DeviceTimeline {
         let args = args.number("bytes", size.bytes);
         events.add(&Event::Slice { row, category: "submit", name: &name, times: (begin, end), args });
         let phase = if self.records { 't' } else { 's' };
-        events.add(&Event::Flow { row, phase, id: self.flow(submission), at: begin });
+        self.arrow(&mut events, row, phase, submission, begin);
         if !state.early.remove(&submission) {
             state.pending.insert(submission, size);
             self.count_pending(&mut events, &state, submission.queue);
         }
+    }
+
+    fn synchronized(&self, submission: SubmissionId, waits: &[(usize, u64)], signals: &[(usize, u64)]) {
+        self.state.lock().dependencies.synchronized(submission, waits, signals);
+    }
+
+    fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
+        self.state.lock().dependencies.misses(earlier, later, rule);
     }
 
     fn working(&self, _: usize, busy: bool) {
@@ -255,8 +275,12 @@ impl Observer for DeviceTimeline {
         let args = args.micros("ran_us", ran.as_nanos() as f64 / 1000.0);
         let (name, times) = (format!("submission {}", submission.serial), (begin, self.timeline.micros(end)));
         events.add(&Event::Slice { row, category: "submission", name: &name, times, args });
-        events.add(&Event::Flow { row, phase: 'f', id: self.flow(submission), at: begin });
-        self.put_commands(&mut events, submission.queue, spans);
+        self.arrow(&mut events, row, 'f', submission, begin);
+        state.dependencies.submission_ran(submission, Place { row, start: times.0, end: times.1 });
+        self.put_commands(&mut events, submission.queue, spans, &mut state.dependencies);
+        for edge in state.dependencies.take(submission) {
+            edge.draw(&mut events, self.number);
+        }
         if state.pending.remove(&submission).is_none() {
             state.early.insert(submission);
         } else {

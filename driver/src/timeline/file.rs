@@ -11,7 +11,7 @@ use std::time::Instant;
 use spelter_locks::{Mutex, PerProcess};
 
 use super::{DeviceTimeline, Timeline};
-use crate::exec::{Chunk, Observer, SubmissionId, SubmissionSize};
+use crate::exec::{Chunk, CommandId, Observer, SubmissionId, SubmissionSize};
 
 /// A file without events; the offset of the first event; the text after the last one.
 const EMPTY: &[u8] = b"[\n]\n";
@@ -180,6 +180,14 @@ impl Observer for DeviceTimelineFile {
         self.device.submitted(submission, size, start);
     }
 
+    fn synchronized(&self, submission: SubmissionId, waits: &[(usize, u64)], signals: &[(usize, u64)]) {
+        self.device.synchronized(submission, waits, signals);
+    }
+
+    fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
+        self.device.misses(earlier, later, rule);
+    }
+
     fn working(&self, worker: usize, busy: bool) {
         self.device.working(worker, busy);
     }
@@ -201,7 +209,6 @@ impl Observer for DeviceTimelineFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::CommandId;
 
     fn path(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("spelter-trace-{}-{name}.json", std::process::id()))

@@ -61,8 +61,9 @@ pub(super) enum Event<'a> {
     Instant { row: Row, name: &'a str, at: f64 },
     /// `C`: one series of a process.
     Counter { process: u64, name: &'a str, at: f64, value: u64 },
-    /// `s`, `t` or `f` with the point `e`: bound to the slice of the row that encloses the time.
-    Flow { row: Row, phase: char, id: u64, at: f64 },
+    /// `s`, `t` or `f` with the point `e`: bound to the slice of the row that encloses the time. Events of one arrow
+    /// have its category, name and number.
+    Flow { row: Row, phase: char, category: &'a str, name: &'a str, id: u64, at: f64 },
     /// `M`: the name of a process, or of a thread; viewers sort by the number.
     Name { process: u64, thread: Option<u64>, name: &'a str },
 }
@@ -86,9 +87,9 @@ impl Event<'_> {
                 let name = quoted(name);
                 write!(to, r#"{{"ph":"C","name":{name},"pid":{process},"ts":{at:.3},"args":{{"value":{value}}}}}"#)
             }
-            Self::Flow { row: Row { process, thread }, phase, id, at } => {
-                let bound = if *phase == 's' { "" } else { r#","bp":"e""# };
-                let what = format!(r#""ph":"{phase}","cat":"flow","name":"submission","id":{id}{bound}"#);
+            Self::Flow { row: Row { process, thread }, phase, category, name, id, at } => {
+                let (name, bound) = (quoted(name), if *phase == 's' { "" } else { r#","bp":"e""# });
+                let what = format!(r#""ph":"{phase}","cat":"{category}","name":{name},"id":{id}{bound}"#);
                 write!(to, r#"{{{what},"pid":{process},"tid":{thread},"ts":{at:.3}}}"#)
             }
             Self::Name { process, thread, name } => {
@@ -134,7 +135,7 @@ mod tests {
             r#"{"ph":"X","cat":"host","name":"w","pid":2,"tid":5,"ts":1.000,"dur":1.500,"args":{"of":"a","bytes":4}}"#
         );
         assert_eq!(
-            print(Event::Flow { row, phase: 'f', id: 9, at: 1.0 }),
+            print(Event::Flow { row, phase: 'f', category: "flow", name: "submission", id: 9, at: 1.0 }),
             r#"{"ph":"f","cat":"flow","name":"submission","id":9,"bp":"e","pid":2,"tid":5,"ts":1.000}"#
         );
         assert_eq!(

@@ -2,7 +2,8 @@
 //!
 //! Each device has three processes: its host side (contexts, threads that submit, wait and write), its queues
 //! (submissions, and within them a slice for each dispatch and transfer) and its workers (the chunks that each ran).
-//! Counters show what waits, and arrows lead from the recording of a batch to its execution.
+//! Counters show what waits, and arrows lead from the recording of a batch to its execution, and from a command to what
+//! comes after it by a dependency (`dependencies.rs`).
 //!
 //! The format requires the slices of a track to nest. Submissions of a queue run one after another, and their commands
 //! lie within them; commands that overlap get further tracks, `queue 0 (2)`. Calls of one thread nest.
@@ -10,6 +11,7 @@
 //! Events are text from the start, so that a file can be written while the program runs ([`Timeline::drain`]), or at
 //! once at the end ([`Timeline::pieces`]).
 
+mod dependencies;
 mod device;
 mod file;
 mod json;

@@ -133,6 +133,10 @@ impl Timeline {
         let fence = self.share.device().create_fence(false);
         let mut waits: SmallVec<[SemaphoreSubmit<'_>; 1]> = SmallVec::new();
         for TimelinePoint { clock, serial } in &batch.after {
+            #[cfg(all(test, not(loom)))]
+            if super::dropped_dependency_tests::drops_wait(clock.id(), *serial) {
+                continue;
+            }
             waits.push(SemaphoreSubmit::new(&clock.queue.done, *serial));
         }
         if let Some(hold) = &batch.hold {
@@ -150,6 +154,13 @@ impl Timeline {
         commands.extend(&closing);
         let submit = SubmitInfo { waits: &waits, commands: &commands, signals: &signals };
         let serial = self.queue.submit_all(&[submit], Some(&fence))?;
+        #[cfg(all(test, not(loom)))]
+        super::dropped_dependency_tests::submitted(
+            (self.clock.id(), batch.serial),
+            self.clock.queue.index,
+            !batch.is_empty(),
+            !batch.appended.is_empty(),
+        );
         Ok(Submission::new(&self.queue, self.clock.queue.index, serial, Some(fence)).held_by(holds))
     }
 

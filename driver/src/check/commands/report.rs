@@ -125,6 +125,11 @@ pub(super) struct CommandRace<'a> {
 pub(super) fn report(checker: &Checker, race: &CommandRace<'_>, severity: Severity) {
     let (first, second) = race.pair;
     let rule = if race.lack == Lack::HostDomain { Rule::Host } else { Rule::Race(race.hazard) };
+    if let (Some(earlier), Some(later)) = (first.command.id, second.command.id)
+        && severity == Severity::Error
+    {
+        checker.misses(earlier, later, rule);
+    }
     checker.report(Finding {
         rule,
         severity,

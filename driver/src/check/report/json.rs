@@ -34,6 +34,7 @@ pub fn stats(stats: &CheckStats) -> Json {
     json!({
         "dispatches": stats.dispatches,
         "skipped": stats.skipped,
+        "dispatches_repeated": stats.dispatches_repeated,
         "suspicions": stats.suspicions,
         "confirmed": stats.confirmed,
         "refuted": stats.refuted,
