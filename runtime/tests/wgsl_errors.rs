@@ -1,4 +1,4 @@
-//! Errors of WGSL texts: what a program shows to its author, who knows the text and not the compiler.
+//! Errors of WGSL texts: they name what their author wrote, and nothing of the compiler.
 
 use spelter::{Context, Error};
 
