@@ -48,7 +48,7 @@ pub use host_memory::OutOfHostMemory;
 pub use limits::Limits;
 pub use pipeline::{
     CacheStats, ComputePipeline, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, ShaderStage, Specialization,
-    SpecializedShader, StoredKernels, check_workgroup,
+    SpecializedShader, StoredKernels, check_workgroup, descriptor_type,
 };
 pub use queue::{Fence, FenceTask, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};
 pub use resource::{

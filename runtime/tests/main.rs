@@ -24,6 +24,7 @@ mod transfers;
 mod watch;
 #[cfg(feature = "wgpu-types")]
 mod wgpu;
+mod wgsl_errors;
 
 /// Whether `SPELTER_CHECK` turns checked mode on for contexts whose builders do not: then a test fails if commands
 /// race. By the rules of Vulkan those do that read undefined bytes which another command, or the host, writes

@@ -440,15 +440,26 @@ fn slot_range(binding: &BindingData, layout: &PipelineLayout) -> Result<SlotRang
 /// Whether a descriptor of this type matches the kind of binding that a shader declares.
 fn fits(kind: BindingKind, ty: vk::DescriptorType) -> bool {
     use vk::DescriptorType as D;
-    let types: &[D] = match kind {
-        BindingKind::StorageBuffer => &[D::STORAGE_BUFFER, D::STORAGE_BUFFER_DYNAMIC],
-        BindingKind::UniformBuffer => &[D::UNIFORM_BUFFER, D::UNIFORM_BUFFER_DYNAMIC],
-        BindingKind::Sampler => &[D::SAMPLER, D::COMBINED_IMAGE_SAMPLER],
-        BindingKind::SampledImage => &[D::SAMPLED_IMAGE, D::COMBINED_IMAGE_SAMPLER],
-        BindingKind::CombinedImageSampler => &[D::COMBINED_IMAGE_SAMPLER],
-        BindingKind::StorageImage => &[D::STORAGE_IMAGE],
-        BindingKind::UniformTexelBuffer => &[D::UNIFORM_TEXEL_BUFFER],
-        BindingKind::StorageTexelBuffer => &[D::STORAGE_TEXEL_BUFFER],
+    let other = match kind {
+        BindingKind::StorageBuffer => Some(D::STORAGE_BUFFER_DYNAMIC),
+        BindingKind::UniformBuffer => Some(D::UNIFORM_BUFFER_DYNAMIC),
+        BindingKind::Sampler | BindingKind::SampledImage => Some(D::COMBINED_IMAGE_SAMPLER),
+        _ => None,
     };
-    types.contains(&ty)
+    ty == descriptor_type(kind) || Some(ty) == other
+}
+
+/// The type of descriptor that a shader's kind of binding takes. Layouts may have others instead: dynamic buffers, and
+/// both halves of a combined image and sampler.
+pub fn descriptor_type(kind: BindingKind) -> vk::DescriptorType {
+    match kind {
+        BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
+        BindingKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
+        BindingKind::Sampler => vk::DescriptorType::SAMPLER,
+        BindingKind::SampledImage => vk::DescriptorType::SAMPLED_IMAGE,
+        BindingKind::CombinedImageSampler => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
+        BindingKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
+        BindingKind::UniformTexelBuffer => vk::DescriptorType::UNIFORM_TEXEL_BUFFER,
+        BindingKind::StorageTexelBuffer => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
+    }
 }

@@ -12,7 +12,7 @@ mod stored;
 pub(crate) use cache::PipelineCache;
 pub use cache::{CacheStats, Origin};
 pub(crate) use compute::SlotRange;
-pub use compute::{ComputePipeline, check_workgroup};
+pub use compute::{ComputePipeline, check_workgroup, descriptor_type};
 pub(crate) use deferred::Compilers;
 pub use layout::{PipelineLayout, PushRange};
 pub use module::{ShaderModule, ShaderStage, Specialization, SpecializedShader};

@@ -1,7 +1,7 @@
 //! The check of slots against the bindings that a program declares.
 
 use ash::vk;
-use spelter_driver::ImageDeclaration;
+use spelter_driver::{ImageDeclaration, descriptor_type};
 use spelter_shaders::ir::{BindingData, BindingKind};
 
 use crate::error::{Error, rule};
@@ -113,19 +113,5 @@ impl From<&BindingData> for Declared {
             read_only: data.read_only || data.kind == BindingKind::UniformBuffer,
             image: ImageDeclaration::of(data),
         }
-    }
-}
-
-/// The Vulkan descriptor type of a kind of binding.
-fn descriptor_type(kind: BindingKind) -> vk::DescriptorType {
-    match kind {
-        BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
-        BindingKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
-        BindingKind::Sampler => vk::DescriptorType::SAMPLER,
-        BindingKind::SampledImage => vk::DescriptorType::SAMPLED_IMAGE,
-        BindingKind::CombinedImageSampler => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
-        BindingKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
-        BindingKind::UniformTexelBuffer => vk::DescriptorType::UNIFORM_TEXEL_BUFFER,
-        BindingKind::StorageTexelBuffer => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ash::vk;
+use spelter_driver::descriptor_type;
 use spelter_shaders::ir::{BindingKind, Kernel};
 use spelter_tests::case::{Case, Slot};
 
@@ -25,16 +26,6 @@ pub(crate) type Bindings = BTreeMap<(u32, u32), (vk::DescriptorType, u32)>;
 
 /// Creates the program of a kernel whose bindings are known.
 pub(crate) fn program(gpu: &Gpu, case: &Case, kernel: &Kernel, words: &[u32], mode: Mode) -> Result<Program, String> {
-    let ty = |kind| match kind {
-        BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
-        BindingKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
-        BindingKind::Sampler => vk::DescriptorType::SAMPLER,
-        BindingKind::SampledImage => vk::DescriptorType::SAMPLED_IMAGE,
-        BindingKind::CombinedImageSampler => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
-        BindingKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
-        BindingKind::UniformTexelBuffer => vk::DescriptorType::UNIFORM_TEXEL_BUFFER,
-        BindingKind::StorageTexelBuffer => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
-    };
     let mut bindings = Bindings::new();
     for data in kernel.bindings.values() {
         let slot = Slot { set: data.set, binding: data.binding, element: 0 };
@@ -43,7 +34,7 @@ pub(crate) fn program(gpu: &Gpu, case: &Case, kernel: &Kernel, words: &[u32], mo
             .flatten();
         let binding = match inline {
             Some(bytes) => (vk::DescriptorType::INLINE_UNIFORM_BLOCK, bytes),
-            None => (ty(data.kind), data.count),
+            None => (descriptor_type(data.kind), data.count),
         };
         bindings.insert((data.set, data.binding), binding);
     }

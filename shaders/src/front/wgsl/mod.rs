@@ -10,6 +10,7 @@ mod errors;
 mod fault;
 mod guard;
 mod initializers;
+mod invalid;
 mod lexer;
 mod lines;
 mod measure;
@@ -67,9 +68,12 @@ impl Module {
                 .map_err(|error| refused(&error.emit_to_string_with_path(source, FILE)))?;
             initializers::store(&mut module);
             declared::check(&module, source)?;
-            let info = Validator::new(ValidationFlags::all(), capabilities::accepted())
-                .validate(&module)
-                .map_err(|error| invalid(&error, &module, source))?;
+            let info = Validator::new(ValidationFlags::all(), capabilities::accepted()).validate(&module).map_err(
+                |error| {
+                    let words = || invalid::worded(&error, &module, source).emit_to_string_with_path(source, FILE);
+                    with_position(&error, &module, source).unwrap_or_else(|| refused(&words()))
+                },
+            )?;
             Ok(Self { source: source.to_owned(), file: file.into(), module, info })
         })
     }
@@ -215,7 +219,11 @@ impl Module {
         let (module, info) = pipeline_constants::process_overrides(&self.module, &self.info, only, &constants)
             .map_err(|error| match error {
                 PipelineConstantError::NegativeWorkgroupSize => size::overridden(entry, &self.source),
-                PipelineConstantError::ValidationError(error) => invalid(&error, &self.module, &self.source),
+                // The numbers in it are those of the module after specialization, which naga does not give.
+                PipelineConstantError::ValidationError(error) => {
+                    let shown = || error.emit_to_string_with_path(&self.source, FILE);
+                    with_position(&error, &self.module, &self.source).unwrap_or_else(|| refused(&shown()))
+                }
                 PipelineConstantError::MissingValue(key) => self.has_no_value(&key),
                 PipelineConstantError::ConstantEvaluatorError(error) => {
                     self.fails(entry, &constants, &error.to_string())
@@ -293,9 +301,9 @@ fn unchecked() -> BoundsCheckPolicies {
     }
 }
 
-/// A validation error. For workgroup sizes, naga reports neither the value nor the position.
-fn invalid(error: &WithSpan<ValidationError>, module: &naga::Module, source: &str) -> Error {
-    match error.as_inner() {
+/// Validation errors for which naga reports neither the value nor the position.
+fn with_position(error: &WithSpan<ValidationError>, module: &naga::Module, source: &str) -> Option<Error> {
+    Some(match error.as_inner() {
         ValidationError::EntryPoint { name, source: EntryPointError::OutOfRangeWorkgroupSize, .. } => {
             size::check(module, name, source).err().unwrap_or_else(|| size::overridden(name, source))
         }
@@ -309,6 +317,6 @@ fn invalid(error: &WithSpan<ValidationError>, module: &naga::Module, source: &st
             let why = "overrides are of type bool, i16, u16, i32, u32, f16, f32 or f64";
             refused_at(&format!("the type of the override `{name}` is {ty}: {why}"), at, source)
         }
-        _ => refused(&error.emit_to_string_with_path(source, FILE)),
-    }
+        _ => return None,
+    })
 }
