@@ -1,5 +1,6 @@
 //! A kernel in checked mode: runs a dispatch under the detector, and again for what the detector suspects.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -21,7 +22,7 @@ use super::names::{KernelNames, Names, WorkgroupGrid};
 use super::notes::Noted;
 use super::progress::CountingObserver;
 use super::record::Interrupted;
-use super::repair::Budget;
+use super::repair::{Budget, TrialKernels, TrialRuns};
 use super::second_pass::SecondPass;
 use super::settled::Settled;
 use crate::shader_source::ShaderSource;
@@ -46,7 +47,7 @@ pub(crate) struct CheckedCode {
     /// For the detector, where no other has: for dispatches of a device, and for others.
     apart: [OnceLock<Checked>; 2],
     /// For replays.
-    all: OnceLock<Checked>,
+    all: OnceLock<Arc<Checked>>,
     /// For replays that need to know little: by the bindings whose accesses are observed.
     observed: Mutex<Vec<(Vec<Binding>, Arc<Checked>)>>,
     /// For dispatches that are not checked.
@@ -57,6 +58,8 @@ pub(crate) struct CheckedCode {
     pub(super) settled: Settled,
     /// The work of trials of repairs that is left.
     pub(super) trials: Budget,
+    /// The changed kernels of those trials.
+    pub(super) trial_kernels: TrialKernels,
 }
 
 impl CheckedCode {
@@ -78,6 +81,7 @@ impl CheckedCode {
             noted: Noted::default(),
             settled: Settled::default(),
             trials: Budget::default(),
+            trial_kernels: TrialKernels::default(),
         }
     }
 
@@ -98,7 +102,11 @@ impl CheckedCode {
 
     /// By the engine that found the candidates: another one interleaves invocations in another way.
     pub(super) fn all(&self) -> &Checked {
-        self.all.get_or_init(|| compile::compile_checked(&self.kernel, self.backend(), Checks::All))
+        self.all_shared()
+    }
+
+    pub(super) fn all_shared(&self) -> &Arc<Checked> {
+        self.all.get_or_init(|| Arc::new(compile::compile_checked(&self.kernel, self.backend(), Checks::All)))
     }
 
     /// The code whose accesses to these bindings are observed, and nothing else; `None` if it would run on another
@@ -253,8 +261,19 @@ impl Code for CheckedCode {
         let (ended, elapsed) = (outcome == Outcome::Done, began.elapsed());
         self.trials.refill();
         let pass = if ended { SecondPass::of_ended(elapsed, args.stop) } else { SecondPass::of_stopped(elapsed) };
-        let (observed, is_large, is_partial) = Default::default();
-        let run = DispatchRun { code: self, args, workgroups, snapshot, ended, pass, observed, is_large, is_partial };
+        let mut run = DispatchRun {
+            code: self,
+            args,
+            workgroups,
+            snapshot,
+            ended,
+            pass,
+            observed: Cell::default(),
+            is_large: Cell::default(),
+            is_partial: Cell::default(),
+            is_kept: false,
+            trial_runs: TrialRuns::default(),
+        };
         let interrupted = run.examine(&detector, &mut kept.after);
         kept.put(detector);
         self.checker.keep(kept);

@@ -137,7 +137,11 @@ pub(super) fn confirm_within(log: &Log, candidate: &Candidate, room: &mut Room) 
 ///
 /// It is not known.
 pub(super) fn is_race(log: &Log, candidate: &Candidate, room: &mut Room) -> Result<bool, Undecided> {
-    let mut pairs = Pairs::new(log, candidate, room);
+    // Of a word that thousands of instructions access, few accesses are those of two instructions.
+    let is_asked = |accessed: Accessed| candidate.first.matches(&accessed) || candidate.second.matches(&accessed);
+    let all = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
+    let accesses: Vec<Index> = all.iter().copied().filter(|&index| is_asked(log.accessed(index))).collect();
+    let mut pairs = Pairs::of(log, candidate, &accesses, Rc::new(WordFacts::new(log, &accesses)), room);
     let is_race = pairs.first_race().is_some();
     pairs.give_back(room);
     match pairs.undecided() {
@@ -184,11 +188,22 @@ impl<'a> Pairs<'a> {
         room: &mut Room,
     ) -> Self {
         let accesses = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
+        Self::of(log, candidate, accesses, last.facts(log, candidate.word, accesses), room)
+    }
+
+    /// The pairs of some accesses to the word, of which these are the facts.
+    fn of(
+        log: &'a Log,
+        candidate: &'a Candidate,
+        accesses: &'a [Index],
+        facts: Rc<WordFacts<'a>>,
+        room: &mut Room,
+    ) -> Self {
         Self {
             log,
             candidate,
             accesses,
-            facts: last.facts(log, candidate.word, accesses),
+            facts,
             effort: room.take_effort(),
             for_repair: std::mem::take(&mut room.for_repair),
             conflicting: false,

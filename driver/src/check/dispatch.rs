@@ -20,7 +20,7 @@ use super::log::{self, Accessed, Dispatch, Word};
 use super::names::WorkgroupGrid;
 use super::record::Interrupted;
 use super::recorder::Recorder;
-use super::repair::{self, Flag, Repairs};
+use super::repair::{self, Flag, Repairs, TrialRuns};
 use super::second_pass::SecondPass;
 use super::slice::Slice;
 use super::snapshot::Snapshot;
@@ -41,8 +41,12 @@ pub(super) struct DispatchRun<'a> {
     pub(super) observed: Cell<u64>,
     /// Whether it is too large to be observed as a whole.
     pub(super) is_large: Cell<bool>,
-    /// Whether the memory is not that after the dispatch, since a replay did not come to its end.
+    /// Whether the memory is not that after the dispatch, since a replay did not come to its end, or a changed kernel
+    /// ran.
     pub(super) is_partial: Cell<bool>,
+    /// Whether that memory was copied.
+    pub(super) is_kept: bool,
+    pub(super) trial_runs: TrialRuns,
 }
 
 impl DispatchRun<'_> {

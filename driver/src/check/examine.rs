@@ -11,13 +11,13 @@ use super::snapshot::Snapshot;
 impl DispatchRun<'_> {
     /// Reports what the detector found. Says where the kernel was if the device stopped it when it ran again. `after`
     /// is room for the memory as it is now.
-    pub(super) fn examine(&self, detector: &Detector, after: &mut Snapshot) -> Option<Interrupted> {
-        if detector.candidates().is_empty() && detector.notes().is_empty() {
+    pub(super) fn examine(&mut self, detector: &Detector, after: &mut Snapshot) -> Option<Interrupted> {
+        if detector.candidates().is_empty() && detector.notes().is_empty() && detector.barriers().is_empty() {
             return self.report(detector);
         }
         let examining = &self.code.checker.examining;
         let limit = self.code.checker.options.replay_memory;
-        let is_kept = self.ended && self.snapshot.is_some() && after.take(self.code.written(self.args), limit);
+        self.is_kept = self.ended && self.snapshot.is_some() && after.take(self.code.written(self.args), limit);
         examining.set(true);
         let end = self.pass.end();
         let late = || {
@@ -36,7 +36,7 @@ impl DispatchRun<'_> {
         if interrupted.is_some() || !self.ended || !self.is_partial.get() {
             return interrupted;
         }
-        if is_kept {
+        if self.is_kept {
             after.restore();
             return None;
         }

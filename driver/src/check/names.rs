@@ -1,8 +1,10 @@
 //! Names for findings: instructions as lines of the source, invocations, and memory as bindings and variables.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use cranelift_entity::SecondaryMap;
+use spelter_locks::Mutex;
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::Language;
@@ -19,15 +21,29 @@ pub(super) struct Names {
     source: Arc<ShaderSource>,
     /// Read again for the first finding.
     module: OnceLock<Option<Module>>,
+    /// The texts of source files that findings have shown, by their names: thousands of findings may show one.
+    texts: Mutex<HashMap<Arc<str>, Option<Arc<str>>>>,
 }
 
 impl Names {
     pub(super) fn new(kernel: &Kernel, source: &Arc<ShaderSource>) -> Self {
-        Self { name: kernel.name.as_str().into(), source: Arc::clone(source), module: OnceLock::new() }
+        let (module, texts) = Default::default();
+        Self { name: kernel.name.as_str().into(), source: Arc::clone(source), module, texts }
     }
 
     fn module(&self) -> Option<&Module> {
         self.module.get_or_init(|| self.source.module().ok()).as_ref()
+    }
+
+    /// The text of a source file, if the module has it.
+    fn text(&self, file: &Arc<str>) -> Option<Arc<str>> {
+        let mut texts = self.texts.lock();
+        if let Some(known) = texts.get(file) {
+            return known.clone();
+        }
+        let text: Option<Arc<str>> = self.module()?.source_text(file).map(Arc::from);
+        texts.insert(Arc::clone(file), text.clone());
+        text
     }
 
     /// The first eight bytes of the module's digest.
@@ -45,7 +61,7 @@ impl Names {
     fn access(&self, kernel: &Kernel, site: Site) -> FoundAccess {
         let data = &kernel.sites[site];
         let line = kernel.line_of_word(data.word).cloned();
-        let source = line.as_ref().and_then(|line| self.module()?.source_text(&line.file)).map(Arc::from);
+        let source = line.as_ref().and_then(|line| self.text(&line.file));
         let inlined_at = data.inlined_at.iter().filter_map(|&word| kernel.line_of_word(word).cloned()).collect();
         FoundAccess {
             action: action(&data.action),

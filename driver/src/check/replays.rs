@@ -158,6 +158,8 @@ impl DispatchRun<'_> {
                 }
                 undecided.push((suspicion, open));
             }
+            // A word may have millions of accesses, and another record follows.
+            drop(last);
             let mut found = races.take();
             let mut with_atomics = None;
             let is_whole = interrupted.is_none() && record.log.stopped.is_none();

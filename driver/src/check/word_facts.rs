@@ -14,6 +14,13 @@ pub(super) struct WordFacts<'a> {
     pub(super) links: WordLinks<'a>,
 }
 
+impl<'a> WordFacts<'a> {
+    pub(super) fn new(log: &'a Log, accesses: &'a [Index]) -> Self {
+        let described = accesses.iter().map(|&index| log.accessed(index)).collect();
+        Self { described, order: WordOrder::new(log, accesses), links: WordLinks::new(log, accesses) }
+    }
+}
+
 /// The facts of the word that was asked about last: candidates of one word often follow each other.
 #[derive(Default)]
 pub(super) struct LastWord<'a>(Option<(Word, Rc<WordFacts<'a>>)>);
@@ -27,11 +34,7 @@ impl<'a> LastWord<'a> {
         }
         // Two of them would be too much memory.
         self.0 = None;
-        let facts = Rc::new(WordFacts {
-            described: accesses.iter().map(|&index| log.accessed(index)).collect(),
-            order: WordOrder::new(log, accesses),
-            links: WordLinks::new(log, accesses),
-        });
+        let facts = Rc::new(WordFacts::new(log, accesses));
         self.0 = Some((word, Rc::clone(&facts)));
         facts
     }

@@ -321,3 +321,26 @@ fn modules_without_flags_of_accesses_have_a_decoration() {
     let racy = run(&folder, "memory.spvasm", text, "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --check", 66);
     assert!(!racy.stderr.contains("NonPrivatePointer"), "{}", racy.stderr);
 }
+
+#[test]
+fn each_of_hundreds_of_races_has_its_repair() {
+    const LINES: usize = 24;
+    let lines: String = (0..LINES).map(|line| format!("  d[0] = i + {line}u;\n")).collect();
+    let text = format!(
+        "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {{
+{lines}}}
+"
+    );
+    let folder = Folder::new("check-repairs-many");
+    let ended = run(&folder, "many.wgsl", &text, "--bind 0.0=zeros:4 --check --json", 66);
+    let found: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let findings = found["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), LINES * LINES);
+    for finding in findings {
+        let [first, second] = ["first", "second"].map(|access| finding[access]["line"].as_u64().unwrap());
+        let repairs = finding["repair"].as_array().unwrap();
+        // A barrier between the two lines, which one line does not have.
+        assert_eq!(repairs.len(), usize::from(first != second), "{first} {second} {repairs:?}");
+    }
+}

@@ -215,12 +215,13 @@ impl Touched {
             if slice.is_empty() || !is_of_other_kind && grain >= 4 {
                 continue;
             }
-            bytes += slice.len() / u64::from(grain);
+            let kinds = self.kinds_of(checks, number);
+            // A plane for each kind.
+            bytes += slice.len() / u64::from(grain) * kinds.iter().filter(|kind| **kind).count() as u64;
             if bytes > self.budget {
                 return None;
             }
             let planes = Planes::new(0..slice.len() / u64::from(grain) * 4)?;
-            let kinds = self.kinds_of(checks, number);
             all.push(MarksApart { at, start: slice.address() as u64, grain, planes, kinds });
         }
         Some(all)
@@ -417,6 +418,25 @@ mod tests {
         assert_eq!(list, [(4088..4096, (1, 0)), (4096..4112, (1, 2)), (4112..8208, (1, 0)), (9001..9003, (0, 2))]);
         assert_eq!(touched.reference(Site::from_u32(1)), 3);
         assert_eq!(touched.example(Site::from_u32(1)), Some((4096, BY)));
+    }
+
+    #[test]
+    fn marks_apart_count_with_each_plane_that_they_may_need() {
+        let access = AccessSite { class: StorageClass::Uniform, non_private: false, volatile: false, scope: None };
+        let sites = [SiteAction::Write(access), SiteAction::Read(access)];
+        let buffer = GuestSlice::leak(1 << 16);
+        let fits = |instructions: &[u32], budget| {
+            let checks = InlineChecks {
+                descriptors: vec![0],
+                grains: vec![1],
+                sites: instructions.iter().map(|&site| (Site::from_u32(site), 0)).collect(),
+                ..InlineChecks::default()
+            };
+            Touched::new(sites.iter(), None, budget).marks_apart(&checks, &[buffer]).is_some()
+        };
+        let bytes = buffer.len();
+        assert_eq!([&[0][..], &[1]].map(|one| (fits(one, bytes - 1), fits(one, bytes))), [(false, true); 2]);
+        assert_eq!([bytes, 2 * bytes - 1, 2 * bytes].map(|budget| fits(&[0, 1], budget)), [false, false, true]);
     }
 
     #[test]

@@ -51,9 +51,19 @@ impl Budget {
         self.0.store(self.left().saturating_sub(work), Ordering::Relaxed);
     }
 
+    /// The work of compiling so many instructions.
+    pub(super) fn of_compiling(instructions: usize) -> u64 {
+        1024 + 64 * instructions as u64
+    }
+
+    /// Whether so many instructions may be compiled.
+    pub(super) fn can_compile(&self, instructions: usize) -> bool {
+        self.left() >= Self::of_compiling(instructions)
+    }
+
     /// Takes the work of compiling so many instructions; false if too little is left.
     pub(super) fn compile(&self, instructions: usize) -> bool {
-        self.take(1024 + 64 * instructions as u64)
+        self.take(Self::of_compiling(instructions))
     }
 }
 

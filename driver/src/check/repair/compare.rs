@@ -49,13 +49,13 @@ impl Trials<'_> {
         let own = self.run.code.backend();
         let Some((races, backend)) = self.races(changed, own) else { return false };
         let compared = self.unchanged_races(backend).is_some_and(|known| races.is_subset(&known));
-        compared && (!self.alone || self.with_all(|trials| trials.suspects_nothing_more(changed)))
+        compared && (!self.is_alone() || self.with_all(|trials| trials.suspects_nothing_more(changed)))
     }
 
     /// The same by what is suspected only.
     fn suspects_nothing_more(&mut self, changed: &Kernel) -> bool {
         let Some((suspected, backend)) = self.suspected(changed, self.run.code.backend()) else { return false };
-        let setting = (self.alone, backend);
+        let setting = (self.is_alone(), backend);
         let known = known(&self.unchanged.suspected, setting).unwrap_or_else(|| {
             let found = self.suspected(self.run.code.kernel(), backend).map(|(found, _)| found);
             self.unchanged.suspected.push((setting, found.clone()));
@@ -66,16 +66,16 @@ impl Trials<'_> {
 
     /// What is suspected of a kernel, if all invocations execute its new barriers.
     fn suspected(&mut self, kernel: &Kernel, backend: Backend) -> Option<(BTreeSet<Suspected>, Backend)> {
-        let (checked, detector) = self.detect(kernel, backend)?;
-        if diverges(&checked, &detector) {
+        let run = self.detect(kernel, backend)?;
+        if diverges(&run) {
             return None;
         }
-        let of = |found: &Candidates| (place(&checked.kernel.sites[found.kind.site]), found.kind.relation);
-        Some((detector.candidates().iter().map(of).collect(), checked.backend))
+        let of = |found: &Candidates| (place(&run.checked.kernel.sites[found.kind.site]), found.kind.relation);
+        Some((run.candidates.iter().map(of).collect(), run.checked.backend))
     }
 
     fn unchanged_races(&mut self, backend: Backend) -> Option<BTreeSet<Racing>> {
-        let setting = (self.alone, backend);
+        let setting = (self.is_alone(), backend);
         known(&self.unchanged.races, setting).unwrap_or_else(|| {
             let found = self.races(self.run.code.kernel(), backend).map(|(found, _)| found);
             self.unchanged.races.push((setting, found.clone()));
@@ -85,23 +85,23 @@ impl Trials<'_> {
 
     /// What races in a kernel, if all invocations execute its new barriers and the axioms decide.
     fn races(&mut self, kernel: &Kernel, backend: Backend) -> Option<(BTreeSet<Racing>, Backend)> {
-        let (checked, detector) = self.detect(kernel, backend)?;
-        if diverges(&checked, &detector) {
+        let run = self.detect(kernel, backend)?;
+        if diverges(&run) {
             return None;
         }
-        let words: BTreeSet<Word> = detector.candidates().iter().flat_map(|kind| &kind.examples).map(word).collect();
+        let words: BTreeSet<Word> = run.candidates.iter().flat_map(|kind| &kind.examples).map(word).collect();
         if words.len() > MAX_WORDS {
             return None;
         }
         if words.is_empty() {
-            return Some((BTreeSet::new(), checked.backend));
+            return Some((BTreeSet::new(), run.checked.backend));
         }
-        let log = self.record(&checked, words.iter().copied())?;
+        let log = self.record(&run, words.clone())?;
         let work = self.run.code.trials.left();
         let mut room = Room::within(work);
-        let found = racing(&log, &checked.kernel, &words, &mut room);
+        let found = racing(&log, &run.checked.kernel, &words, &mut room);
         self.run.code.trials.spend(room.spent(work));
-        Some((found?, checked.backend))
+        Some((found?, run.checked.backend))
     }
 }
 

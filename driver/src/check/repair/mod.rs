@@ -7,6 +7,7 @@ mod change;
 mod compare;
 mod divergence;
 mod flag;
+mod kept;
 mod place;
 mod trial;
 
@@ -22,6 +23,7 @@ use self::barrier::{BarrierSearch, UnrepairedRace};
 pub(super) use self::budget::Budget;
 use self::change::Changed;
 pub(super) use self::flag::{Flag, guarding, is_flag};
+pub(super) use self::kept::{TrialKernels, TrialRuns};
 use self::place::Text;
 use self::trial::{Trials, Tried};
 use super::confirm::Confirmed;
@@ -106,6 +108,10 @@ impl DispatchRun<'_> {
         pair: [&FoundAccess; 2],
         flags: &dyn Fn() -> Option<(Vec<Flag>, Option<&'r Confirmed>)>,
     ) -> Repairs {
+        // Without a trial none is offered.
+        if !self.code.trials.can_compile(self.code.kernel().size()) || self.trial_runs.is_hopeless() {
+            return Repairs::default();
+        }
         let mut found = self.ordering(slice, described, pair);
         if found.repairs.is_empty()
             && described.names().language != Language::Wgsl

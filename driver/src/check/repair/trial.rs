@@ -2,6 +2,8 @@
 //! profile of the finding. For a race in a workgroup that one comes first, and then all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
@@ -15,12 +17,12 @@ use spelter_shaders::ir::{Kernel, Site, SiteAction, SiteData};
 use super::budget::Budget;
 use super::change::is_inserted;
 use super::compare::{Unchanged, known};
+use super::kept::TrialRun;
 use crate::check::bounded::Bounded;
 use crate::check::confirm::{Candidate, Filter, Room, is_race};
 use crate::check::dispatch::{DispatchRun, word};
 use crate::check::log::{Log, Word};
 use crate::check::slice::Undecided;
-use crate::check::snapshot::Snapshot;
 
 /// Kinds of suspicions of a trial, and examples of each. The kind does not say what the earlier instruction is, and
 /// most examples may be of others than the one of the race.
@@ -62,8 +64,8 @@ pub(super) struct Trials<'a> {
     pub(super) run: &'a DispatchRun<'a>,
     pair: [SiteData; 2],
     workgroups: Workgroups,
-    /// Whether the workgroup of the race runs alone.
-    pub(super) alone: bool,
+    /// The workgroup of the race, if it runs alone.
+    alone: Option<[u32; 3]>,
     left: u32,
     /// What the kernel as it is observes in that workgroup.
     work_alone: u64,
@@ -72,8 +74,6 @@ pub(super) struct Trials<'a> {
     pub(super) unchanged: Unchanged,
     /// The barriers of the kernel that took part when the last changed kernel diverged.
     pub(super) divergent: Vec<SiteData>,
-    /// The memory after the dispatch.
-    after: Snapshot,
 }
 
 impl<'a> Trials<'a> {
@@ -97,7 +97,7 @@ impl<'a> Trials<'a> {
         if let Some(id) = workgroup {
             let occurs = trials.begin_alone(id, |trials| {
                 let found = trials.detect(run.code.kernel(), run.code.backend());
-                found.is_some_and(|(_, detector)| !detector.barriers().is_empty())
+                found.is_some_and(|run| !run.barriers.is_empty())
             });
             trials.keep_alone(occurs);
         }
@@ -105,33 +105,31 @@ impl<'a> Trials<'a> {
     }
 
     fn of_all(run: &'a DispatchRun<'a>, pair: [SiteData; 2]) -> Option<Self> {
-        // A dispatch that did not end by itself would not end in a trial.
-        run.snapshot.filter(|_| run.ended)?;
-        let mut after = Snapshot::default();
-        if !after.take(run.code.written(run.args), run.code.checker.options.replay_memory) {
-            return None;
-        }
+        // The memory is changed by each trial. A dispatch that did not end by itself would not end in a trial.
+        run.snapshot.filter(|_| run.ended && run.is_kept)?;
         Some(Self {
             run,
             pair,
             workgroups: run.workgroups.clone(),
-            alone: false,
+            alone: None,
             left: MAX_WHOLE,
             work_alone: 0,
             occurs: Vec::new(),
             unchanged: Unchanged::default(),
             divergent: Vec::new(),
-            after,
         })
     }
 
     /// Runs a workgroup alone from now on; what the kernel as it is does then, and how much it observes.
     fn begin_alone(&mut self, id: [u32; 3], occurs: impl FnOnce(&mut Self) -> bool) -> bool {
         self.workgroups = Workgroups::one(id).scheduled(self.run.workgroups.schedule());
-        self.alone = true;
-        let before = self.run.code.trials.left();
+        self.alone = Some(id);
         let occurs = occurs(self);
-        self.work_alone = before - self.run.code.trials.left();
+        let (kernel, backend) = (self.run.code.kernel(), self.run.code.backend());
+        let checked = self.code_of(kernel, backend);
+        let known = checked.and_then(|checked| self.run.trial_runs.run((&checked, self.alone), || None));
+        // It runs twice: its accesses are recorded, too.
+        self.work_alone = known.map_or(0, |run| 2 * run.work + Budget::of_compiling(kernel.size()));
         occurs
     }
 
@@ -140,7 +138,7 @@ impl<'a> Trials<'a> {
             self.left = MAX_OF_ONE;
         } else {
             self.workgroups = self.run.workgroups.clone();
-            self.alone = false;
+            self.alone = None;
             self.left = MAX_WHOLE;
         }
     }
@@ -148,7 +146,7 @@ impl<'a> Trials<'a> {
     /// Does something with the whole dispatch.
     pub(super) fn with_all<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let workgroups = std::mem::replace(&mut self.workgroups, self.run.workgroups.clone());
-        let alone = std::mem::replace(&mut self.alone, false);
+        let alone = self.alone.take();
         let done = act(self);
         (self.workgroups, self.alone) = (workgroups, alone);
         done
@@ -156,25 +154,42 @@ impl<'a> Trials<'a> {
 
     /// What a changed kernel that was silent in the workgroup of the race does in the whole dispatch.
     pub(super) fn in_all(&mut self, kernel: &Kernel) -> Tried {
-        if self.alone { self.with_all(|trials| trials.run(kernel)) } else { Tried::Silent }
+        if self.is_alone() { self.with_all(|trials| trials.run(kernel)) } else { Tried::Silent }
+    }
+
+    /// Whether the workgroup of the race runs alone.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.is_some()
+    }
+
+    /// The code of a kernel; `None` if there is too little work left to compile it.
+    fn code_of(&self, kernel: &Kernel, backend: Backend) -> Option<Arc<Checked>> {
+        let code = self.run.code;
+        if std::ptr::eq(kernel, code.kernel()) && backend == code.backend() {
+            return Some(Arc::clone(code.all_shared()));
+        }
+        if let Some(known) = code.trial_kernels.find(kernel, backend) {
+            return Some(known);
+        }
+        let compile = || compile::compile_checked(kernel, backend, Checks::All);
+        code.trials.compile(kernel.size()).then(|| code.trial_kernels.keep(kernel, backend, compile()))
     }
 
     /// Runs a kernel under the detector; `None` if it does not end, or not all of it is known.
-    pub(super) fn detect(&mut self, kernel: &Kernel, backend: Backend) -> Option<(Checked, Detector)> {
+    pub(super) fn detect(&mut self, kernel: &Kernel, backend: Backend) -> Option<Rc<TrialRun>> {
         self.left = self.left.checked_sub(1)?;
         let (code, options) = (self.run.code, &self.run.code.checker.options);
-        if !code.trials.compile(kernel.size()) {
-            return None;
-        }
-        let checked = compile::compile_checked(kernel, backend, Checks::All);
-        let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: MAX_EXAMPLES };
-        let mut detector = Detector::new(&checked.kernel.sites, code.launch(), options.profile, limits);
-        if self.observe(&checked, &mut detector) != Some(Outcome::Done) {
-            return None;
-        }
-        // What the detector gave up may race.
-        let given_up = detector.given_up();
-        (given_up.accesses + given_up.eras + given_up.candidates == 0).then_some((checked, detector))
+        let checked = self.code_of(kernel, backend)?;
+        let is_changed = !std::ptr::eq(kernel, code.kernel());
+        self.run.trial_runs.run((&checked, self.alone), || {
+            let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: MAX_EXAMPLES };
+            let mut detector = Detector::new(&checked.kernel.sites, code.launch(), options.profile, limits);
+            let ended = self.observe(&checked, &mut detector)?;
+            if is_changed && detector.given_up().candidates > 0 {
+                self.run.trial_runs.overflowed();
+            }
+            Some(TrialRun::new(Arc::clone(&checked), self.alone, &detector, ended))
+        })
     }
 
     /// Runs a changed kernel.
@@ -199,7 +214,7 @@ impl<'a> Trials<'a> {
 
     /// Whether the pair races in the kernel as it is.
     fn occurs_by(&mut self, backend: Backend) -> bool {
-        let setting = (self.alone, backend);
+        let setting = (self.is_alone(), backend);
         known(&self.occurs, setting).unwrap_or_else(|| {
             let occurs = self.run_by(self.run.code.kernel(), backend).is_some_and(|(tried, _)| tried == Tried::Races);
             self.occurs.push((setting, occurs));
@@ -209,11 +224,11 @@ impl<'a> Trials<'a> {
 
     /// What a kernel does, and by which engine; `None` if it does not end.
     fn run_by(&mut self, kernel: &Kernel, backend: Backend) -> Option<(Tried, Backend)> {
-        let (checked, detector) = self.detect(kernel, backend)?;
-        let (sites, backend) = (&checked.kernel.sites, checked.backend);
+        let run = self.detect(kernel, backend)?;
+        let (sites, backend) = (&run.checked.kernel.sites, run.checked.backend);
         let is_new = |site: Site| is_inserted(sites[site].word);
         self.divergent.clear();
-        for found in detector.barriers() {
+        for found in &run.barriers {
             let both = [Some(found.site), found.other.1].into_iter().flatten();
             for site in both.filter(|site| !is_new(*site)) {
                 if !self.divergent.iter().any(|known| same(known, &sites[site])) {
@@ -221,23 +236,23 @@ impl<'a> Trials<'a> {
                 }
             }
         }
-        if diverges(&checked, &detector) {
+        if diverges(&run) {
             return Some((Tried::Diverges, backend));
         }
-        let pairs: BTreeMap<usize, Vec<(Site, Site)>> = detector
-            .candidates()
+        let pairs: BTreeMap<usize, Vec<(Site, Site)>> = run
+            .candidates
             .iter()
-            .map(|kind| self.pairs(&checked, kind))
+            .map(|kind| self.pairs(&run.checked, kind))
             .enumerate()
             .filter(|(_, pairs)| !pairs.is_empty())
             .collect();
-        let examples = pairs.keys().flat_map(|&at| &detector.candidates()[at].examples);
+        let examples = pairs.keys().flat_map(|&at| &run.candidates[at].examples);
         let words: BTreeSet<Word> = examples.map(word).take(MAX_EXAMPLES).collect();
         if words.is_empty() {
             return Some((Tried::Silent, backend));
         }
         let pairs: BTreeSet<(Site, Site)> = pairs.into_values().flatten().collect();
-        let log = &self.record(&checked, words.iter().copied())?;
+        let log = &*self.record(&run, words.clone())?;
         let asked: Vec<Candidate> =
             words.iter().flat_map(|&word| pairs.iter().filter_map(move |&pair| asked(log, word, pair))).collect();
         // All of them, or some from everywhere.
@@ -260,6 +275,9 @@ impl<'a> Trials<'a> {
         };
         let other = |one: usize| same(&self.pair[one], &sites[second]).then(|| &self.pair[1 - one]);
         let others: Vec<_> = [other(0), other(1)].into_iter().flatten().collect();
+        if others.is_empty() {
+            return Vec::new();
+        }
         let fits = |first: &Site| {
             let relation = match (writes(&sites[*first]), writes(&sites[second])) {
                 (true, true) => Relation::Waw,
@@ -271,15 +289,18 @@ impl<'a> Trials<'a> {
         sites.keys().filter(fits).map(|first| (first, second)).collect()
     }
 
-    /// The accesses of a kernel to some words.
-    pub(super) fn record(&self, checked: &Checked, words: impl IntoIterator<Item = Word>) -> Option<Log> {
-        let mut recorder = self.run.recorder(checked, words, false);
-        (self.observe(checked, &mut recorder)? == Outcome::Done).then(|| recorder.finish())
+    /// The accesses of a run to some words.
+    pub(super) fn record(&self, run: &TrialRun, words: BTreeSet<Word>) -> Option<Rc<Log>> {
+        run.record(words, |words| {
+            let mut recorder = self.run.recorder(&run.checked, words.iter().copied(), false);
+            (self.observe(&run.checked, &mut recorder)?.0 == Outcome::Done).then(|| recorder.finish())
+        })
     }
 
-    /// Runs the dispatch, or its workgroup, with the memory that it began with.
-    fn observe(&self, checked: &Checked, observer: &mut dyn Observer) -> Option<Outcome> {
+    /// Runs the dispatch, or its workgroup, with the memory that it began with. Says how much was observed, too.
+    fn observe(&self, checked: &Checked, observer: &mut dyn Observer) -> Option<(Outcome, u64)> {
         self.run.snapshot?.restore();
+        self.run.is_partial.set(true);
         let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
         let stop = AtomicU32::new(0);
         let (all, device) = (&self.run.code.trials, self.run.args.stop);
@@ -288,13 +309,14 @@ impl<'a> Trials<'a> {
         let mut bounded = Bounded { observer, limit: &budget, stop: &stop, device };
         let args = DispatchArgs { stop: &stop, ..*self.run.args };
         let outcome = checked.code.run_observed(&args, self.workgroups.clone(), &mut scratch, &mut bounded);
-        all.spend(limit - budget.left());
-        Some(outcome)
+        let work = limit - budget.left();
+        all.spend(work);
+        Some((outcome, work))
     }
 
     /// What a kernel may observe: one that waits forever does not take the work of all other trials.
     fn limit(&self, backend: Backend) -> u64 {
-        let work = if self.alone { self.work_alone } else { self.run.observed.get() };
+        let work = if self.is_alone() { self.work_alone } else { self.run.observed.get() };
         let more = if backend == self.run.code.backend() { MORE } else { MORE_BY_LANE };
         match work {
             0 => self.run.code.trials.left() / 2,
@@ -304,9 +326,9 @@ impl<'a> Trials<'a> {
 }
 
 /// Whether not all invocations execute an inserted barrier.
-pub(super) fn diverges(checked: &Checked, detector: &Detector) -> bool {
-    let is_new = |site: Site| is_inserted(checked.kernel.sites[site].word);
-    detector.barriers().iter().any(|found| is_new(found.site) || found.other.1.is_some_and(is_new))
+pub(super) fn diverges(run: &TrialRun) -> bool {
+    let is_new = |site: Site| is_inserted(run.checked.kernel.sites[site].word);
+    run.barriers.iter().any(|found| is_new(found.site) || found.other.1.is_some_and(is_new))
 }
 
 /// The question whether two instructions race in a word, if both access it.
@@ -327,13 +349,6 @@ fn judged(verdicts: impl Iterator<Item = Result<bool, Undecided>>) -> Tried {
         }
     }
     tried
-}
-
-impl Drop for Trials<'_> {
-    /// The memory is as the dispatch left it.
-    fn drop(&mut self) {
-        self.after.restore();
-    }
 }
 
 /// Whether two sites are one instruction of the module.
