@@ -42,8 +42,8 @@ pub enum Error {
         group: u32,
         /// The binding in it.
         binding: u32,
-        /// The name of the program's variable there, in errors of dispatches. Empty if it has none, and in other errors,
-        /// of submissions among them.
+        /// The name of the program's variable there, in errors of dispatches. Empty if it has none, and in others, such
+        /// as those of submissions.
         name: String,
         /// The problem, with the resource's label if it has one, and the rule.
         problem: String,

@@ -1,4 +1,5 @@
-//! The jobs of a shard that are still to be run: numbered one by one, since a job array may have more than memory holds.
+//! The jobs of a shard that are still to be run: numbered one by one, since a job array may have more than memory
+//! holds.
 
 use std::collections::BTreeSet;
 

@@ -186,8 +186,8 @@ impl Merged {
         self.results.values().filter(|place| place.failed == Some(true)).count() as u64
     }
 
-    /// The shards that lack jobs, each with their number and whether it has a file: the first `limit`. None if the files
-    /// are not all of the same number of shards, or of the whole.
+    /// The shards that lack jobs, each with their number and whether it has a file: the first `limit`. None if the
+    /// files are not all of the same number of shards, or of the whole.
     pub fn missing_shards(&self, limit: usize) -> Vec<(Shard, u64, bool)> {
         let Some((_, of)) = self.files.first().map(|file| file.shard.numbers()).filter(|(_, of)| *of > 1) else {
             return Vec::new();

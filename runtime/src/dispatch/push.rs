@@ -11,9 +11,11 @@ impl Dispatch<'_> {
         Ok(())
     }
 
-    /// All that is wrong with the push constants.
+    /// All that is wrong with the push constants. Where a type is wrong, the size says nothing more.
     pub(super) fn push_errors(&self) -> impl Iterator<Item = Error> {
-        self.push_type_errors().chain(std::iter::once_with(|| self.check_push_size().err()).flatten())
+        let mut types = self.push_type_errors().peekable();
+        let size = if types.peek().is_none() { self.check_push_size().err() } else { None };
+        types.chain(size)
     }
 
     fn check_push_size(&self) -> Result<(), Error> {
@@ -32,8 +34,8 @@ impl Dispatch<'_> {
         Ok(())
     }
 
-    /// The errors of typed push constants, where the program declares any. A single value is compared as a whole, which finds
-    /// what it lacks; of several, each with the bytes that it has.
+    /// The errors of typed push constants, where the program declares any. A single value is compared as a whole, which
+    /// finds what it lacks; of several, each with the bytes that it has.
     fn push_type_errors(&self) -> impl Iterator<Item = Error> {
         let types = if self.program.push_bytes() == 0 { &[][..] } else { &self.push_types[..] };
         types.iter().filter_map(|(start, ty)| {

@@ -268,7 +268,7 @@ mod tests {
             for (shader, rust) in [(make(same.clone()), alone(&swapped)), (alone(&same), make(swapped.clone()))] {
                 let found = difference(&shader, &rust).unwrap_or_default();
                 assert!(
-                    found.contains("` is at byte 0 in the shader's `Ball` and at byte 4"),
+                    found.contains("`size` is at byte 4 in the shader's `Ball` and at byte 0 in `Ball`"),
                     "{shader} {rust}: {found}"
                 );
             }

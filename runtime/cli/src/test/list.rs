@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((args.file.to_str(), args.bind.len()), (Some("my a#b.wgsl"), 1));
         for (text, part) in [
             ("--groups 4", "required arguments were not provided: <FILE>"),
-            ("a.wgsl --any-build", "required arguments were not provided: --results <FILE>"),
+            ("a.wgsl --any-build", "required arguments were not provided: --many-seeds <N>, --results <FILE>"),
             ("a.wgsl --group", "unexpected argument"),
             ("a.wgsl --help", "--help is no option of a launch"),
             ("a.wgsl --color always", "--color is no option of a launch"),
