@@ -355,8 +355,41 @@ fn what_the_program_has_taken_stays_known() {
         assert_eq!(dispatch(), first);
     }
     let stats = device.check_stats();
-    // The first one shows something new, and four others show nothing new.
-    assert_eq!((stats.dispatches, stats.confirmed, stats.dispatches_repeated), (20, 20, 5));
+    // The first one shows something new, and four others show nothing new; then the second, fourth and eighth run again.
+    assert_eq!((stats.dispatches, stats.confirmed, stats.dispatches_repeated), (20, 20, 8));
+}
+
+/// The detector suspects the same in each dispatch, while the earlier access is that of another line from the seventh
+/// one on.
+#[test]
+fn a_race_of_another_line_is_found_among_known_ones() {
+    let device = device();
+    let source = "
+        @group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) {
+            if id.x != 0u { o[16] = o[8]; return; }
+            let mode = o[0];
+            if mode < 6u {
+                o[8] = 1u;
+            } else {
+                o[8] = 2u;
+            }
+            o[0] = mode + 1u;
+        }";
+    let kernel = Kernel::new(&device, source, &[(STORAGE, 1)], 0);
+    let words = Words::zeros(&device, 128);
+    let set = kernel.set(&device, STORAGE, &[&words]);
+    let mut lines = std::collections::BTreeSet::new();
+    for _ in 0..12 {
+        common::run(&device, |command| {
+            command.bind_pipeline(&kernel.pipeline).unwrap();
+            command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+            command.dispatch(2, 1, 1).unwrap();
+        });
+        let place = |finding: Finding| finding.first.and_then(|first| first.line).map(|line| line.line);
+        lines.extend(device.take_findings().into_iter().filter_map(place));
+    }
+    assert_eq!(lines.into_iter().collect::<Vec<_>>(), [7, 9]);
 }
 
 /// An observer may have the results of the device that it observes, as that of the Vulkan driver has.

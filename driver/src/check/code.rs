@@ -271,6 +271,7 @@ impl Code for CheckedCode {
             observed: Cell::default(),
             is_large: Cell::default(),
             is_partial: Cell::default(),
+            is_changed: Cell::default(),
             is_kept: false,
             trial_runs: TrialRuns::default(),
         };

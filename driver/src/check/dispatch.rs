@@ -41,9 +41,10 @@ pub(super) struct DispatchRun<'a> {
     pub(super) observed: Cell<u64>,
     /// Whether it is too large to be observed as a whole.
     pub(super) is_large: Cell<bool>,
-    /// Whether the memory is not that after the dispatch, since a replay did not come to its end, or a changed kernel
-    /// ran.
+    /// Whether the memory is not that after the dispatch, since the latest replay did not come to its end.
     pub(super) is_partial: Cell<bool>,
+    /// Whether it is not, since a changed kernel ran. Later replays do not mend that: they write what the kernel writes.
+    pub(super) is_changed: Cell<bool>,
     /// Whether that memory was copied.
     pub(super) is_kept: bool,
     pub(super) trial_runs: TrialRuns,

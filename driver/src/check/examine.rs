@@ -33,7 +33,8 @@ impl DispatchRun<'_> {
             self.report(detector)
         });
         examining.set(false);
-        if interrupted.is_some() || !self.ended || !self.is_partial.get() {
+        let is_as_left = !self.is_partial.get() && !self.is_changed.get();
+        if interrupted.is_some() || !self.ended || is_as_left {
             return interrupted;
         }
         if self.is_kept {

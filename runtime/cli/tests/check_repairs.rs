@@ -344,3 +344,34 @@ fn each_of_hundreds_of_races_has_its_repair() {
         assert_eq!(repairs.len(), usize::from(first != second), "{first} {second} {repairs:?}");
     }
 }
+
+/// What a trial of a repair writes is gone after the dispatch, also where a search for notes ran after it.
+#[test]
+fn trials_leave_no_trace_in_memory() {
+    if !has_glsl() {
+        return;
+    }
+    let text = "#version 450
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) buffer A { uint a[]; };
+layout(set = 0, binding = 1) writeonly buffer O { uint o[]; };
+layout(set = 0, binding = 2) buffer X { uint x[]; };
+shared uint tile[64];
+void main() {
+    uint i = gl_LocalInvocationIndex;
+    tile[i] = 100u + i;
+    barrier();
+    a[i] = i;
+    memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();
+    x[i] = a[i ^ 32u];
+    tile[i] = i + 1u;
+    o[tile[i ^ 32u]] = 1u;
+}
+";
+    let folder = Folder::new("check-repairs-trace");
+    let options = "--bind 0.0=zeros:256 --bind 0.1=zeros:1024 --bind 0.2=zeros:256 --out 0.1=u32";
+    let unchecked = run(&folder, "trace.comp", text, &format!("{options} --workers 1"), 0);
+    let checked = run(&folder, "trace.comp", text, &format!("{options} --check"), 66);
+    assert!(checked.stderr.contains("SPELTER-NOTE") && checked.stderr.contains("repair:"), "{}", checked.stderr);
+    assert_eq!(checked.stdout, unchecked.stdout);
+}

@@ -300,7 +300,7 @@ impl<'a> Trials<'a> {
     /// Runs the dispatch, or its workgroup, with the memory that it began with. Says how much was observed, too.
     fn observe(&self, checked: &Checked, observer: &mut dyn Observer) -> Option<(Outcome, u64)> {
         self.run.snapshot?.restore();
-        self.run.is_partial.set(true);
+        self.run.is_changed.set(true);
         let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
         let stop = AtomicU32::new(0);
         let (all, device) = (&self.run.code.trials, self.run.args.stop);
