@@ -195,6 +195,14 @@ fn results_that_depend_on_the_order_may_be_denied() {
         assert!(denied.stderr.contains("(--deny-order)\n"), "{}", denied.stderr);
     }
     assert_eq!(folder.spelter("merge run.jsonl").status, 3);
+    // Orders that failed by the option are not those of a run without it, nor the reverse.
+    assert_eq!(run("--results noted.jsonl").status, 0);
+    assert_eq!(folder.spelter("merge noted.jsonl").status, 0);
+    for (options, file) in [("", "run.jsonl"), ("--deny-order", "noted.jsonl")] {
+        let refused = run(&format!("{options} --results {file}"));
+        let problem = "it has results of another job array: other options or suppressions were given";
+        assert_eq!((refused.status, refused.stderr), (1, format!("error: {file}: {problem}\n")), "{options}");
+    }
     let denied = run("--deny-order --error-exitcode 9 --json");
     let object: Json = serde_json::from_str(&denied.stdout).unwrap();
     assert_eq!((denied.status, object["depends_on_order"].is_string()), (9, true), "{}", denied.stderr);

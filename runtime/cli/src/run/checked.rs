@@ -233,10 +233,11 @@ fn with_other_orders(
 /// names.
 fn job_array(shader: &Shader, args: &RunArgs, seeds: u32) -> Result<JobArray, Failure> {
     let RunArgs { entry, groups, invocations, bind, uniform, images, push, spec, repeat, .. } = args;
-    let CheckArgs { check, check_memory, .. } = &args.check;
+    let CheckArgs { check, check_memory, deny_order, .. } = &args.check;
     let filter = with_files(args.check.filter(), &args.check.suppressions)?;
     let launch = (entry, groups, invocations, bind, uniform, images, push, spec, repeat);
-    let options = digest(&format!("{launch:?}{:?}", (check, check_memory, filter)));
+    // Whether a job failed depends on what is denied.
+    let options = digest(&format!("{launch:?}{:?}", (check, check_memory, filter, deny_order)));
     let file = args.file.file_name().unwrap_or_default().to_string_lossy();
     // By their numbers: the options have their names.
     let inputs = (0..).zip(args.input_files()).map(|(number, path): (u32, _)| (number.to_string(), path));
