@@ -62,6 +62,26 @@ fn shards_are_continued_and_merged() {
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
 
+/// JSON lists some of a huge number of shards, and has the number of all.
+#[test]
+fn shards_without_a_file_are_counted() {
+    let folder = Folder::new("jobs_count");
+    folder.good(&format!("{JOBS} --shard 2/3 --results 2.jsonl"));
+    let value = json_of(&folder, 1, "merge 2.jsonl --json");
+    assert_eq!(
+        (&value["missing_shards"], &value["missing_shards_count"]),
+        (&serde_json::json!(["1/3", "3/3"]), &2.into())
+    );
+    folder.good(&format!("{JOBS} --results whole.jsonl"));
+    assert_eq!(folder.json("merge whole.jsonl --json")["missing_shards_count"], 0);
+    let header = r#"{"build":null,"command":"c","jobs":2000000000000,"settings":{},"shard":"7/1000000000000"}"#;
+    folder.write("huge.jsonl", format!("{header}\n").as_bytes());
+    let value = json_of(&folder, 1, "merge huge.jsonl --json");
+    assert_eq!(value["missing_shards_count"], 999_999_999_999_u64);
+    // One of the shards that are listed has a file.
+    assert_eq!(value["missing_shards"].as_array().map(Vec::len), Some(65_535));
+}
+
 #[test]
 fn files_of_other_job_arrays_are_refused() {
     let folder = Folder::new("jobs_refused");
