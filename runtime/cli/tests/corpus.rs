@@ -206,6 +206,17 @@ fn results_that_depend_on_the_order_may_be_denied() {
     let denied = run("--deny-order --error-exitcode 9 --json");
     let object: Json = serde_json::from_str(&denied.stdout).unwrap();
     assert_eq!((denied.status, object["depends_on_order"].is_string()), (9, true), "{}", denied.stderr);
+    // The object says what failed, and has what was computed.
+    let error = object["error"].as_str().unwrap();
+    assert!(error.starts_with("the result depends on the order: ") && error.ends_with(" (--deny-order)"), "{error}");
+    assert!(denied.stderr.contains(&format!("error: {error}\n")), "{}", denied.stderr);
+    assert!(object["outputs"].is_array() && object["findings"].is_array(), "{object}");
+    // Without the option, and in a right kernel, nothing did.
+    let noted: Json = serde_json::from_str(&run("--json").stdout).unwrap();
+    assert_eq!((noted["depends_on_order"].is_string(), noted.get("error")), (true, None), "{noted}");
+    let right = "run right.wgsl --bind 0.0=zeros:1K --groups 4 --check --many-seeds 2 --deny-order --json";
+    let right: Json = serde_json::from_str(&folder.spelter(right).stdout).unwrap();
+    assert_eq!(right.get("error"), None, "{right}");
     for line in [
         "run last.wgsl --bind 0.0=zeros:4 --check --deny-order",
         "test last.wgsl --check --deny-order",
