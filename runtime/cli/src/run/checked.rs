@@ -178,10 +178,12 @@ pub(super) fn after_a_failure(
     }
     let mut all = Vec::new();
     context.device().take_findings().into_iter().for_each(|finding| add(&mut all, finding));
-    let first = failure.to_string();
-    match with_other_orders((shader, args), (all, context.check_stats()), Err(failure), found) {
-        Ok(_) => Failure::new(first),
-        Err(failure) => failure,
+    match with_other_orders((shader, args), (all, context.check_stats()), Err(&failure)) {
+        Ok((checked, of_orders)) => {
+            *found = Some(checked);
+            of_orders.unwrap_or(failure)
+        }
+        Err(unreported) => unreported,
     }
 }
 
@@ -199,34 +201,30 @@ pub(super) fn report(
     }
     let all = context.findings().map_err(|error| shader.failed(error))?;
     let contents = if args.check.many_seeds.is_some() { results(context, bound)? } else { Vec::new() };
-    with_other_orders((shader, args), (all, context.check_stats()), Ok(contents), found).map(Some)
-}
-
-/// Adds the runs with other seeds to the first one, which ended with these contents, or with a failure.
-fn with_other_orders(
-    (shader, args): (&Shader, &RunArgs),
-    (mut all, mut stats): (Vec<Finding>, CheckStats),
-    first: Result<Vec<Vec<u8>>, Failure>,
-    found: &mut Option<Checked>,
-) -> Result<Checked, Failure> {
-    let can_go_on = first.as_ref().map_or_else(Failure::is_device_lost, |_| true);
-    let mut orders = Orders::default();
-    let ended = match args.check.many_seeds {
-        Some(seeds) if can_go_on => {
-            let expected = first.as_ref().map(Vec::as_slice);
-            in_other_orders((shader, args), expected, seeds, (&mut all, &mut stats), &mut orders)
-        }
-        _ => Ok(()),
-    };
-    let failure = ended.err().or_else(|| orders.failure()).or_else(|| first.err());
-    let checked = Checked::new(Report::new(all, stats, (shader, args))?, orders);
-    match failure {
-        None => Ok(checked),
-        Some(failure) => {
+    match with_other_orders((shader, args), (all, context.check_stats()), Ok(contents.as_slice()))? {
+        (checked, None) => Ok(Some(checked)),
+        (checked, Some(failure)) => {
             *found = Some(checked);
             Err(failure)
         }
     }
+}
+
+/// Adds the runs with other seeds to the first one, which ended with these contents, or with a failure. Returns what
+/// all of them found, with the failure of the orders if there is one. An error if that cannot be reported.
+fn with_other_orders(
+    (shader, args): (&Shader, &RunArgs),
+    (mut all, mut stats): (Vec<Finding>, CheckStats),
+    first: Result<&[Vec<u8>], &Failure>,
+) -> Result<(Checked, Option<Failure>), Failure> {
+    let can_go_on = first.map_or_else(Failure::is_device_lost, |_| true);
+    let mut orders = Orders::default();
+    let ended = match args.check.many_seeds {
+        Some(seeds) if can_go_on => in_other_orders((shader, args), first, seeds, (&mut all, &mut stats), &mut orders),
+        _ => Ok(()),
+    };
+    let failure = ended.err().or_else(|| orders.failure());
+    Ok((Checked::new(Report::new(all, stats, (shader, args))?, orders), failure))
 }
 
 /// The orders of a run as a job array; order 0 is the usual one. Results are of the contents of files, not of their
