@@ -2,7 +2,7 @@
 //!
 //! # Safety
 //!
-//! `dladdr` is called as its manual says; `Dl_info` has this layout in glibc, musl and the BSDs.
+//! `dladdr` is called as its manual says; `Dl_info` has this layout in glibc and musl.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 

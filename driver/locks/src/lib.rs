@@ -11,7 +11,7 @@
 //!
 //! A panic of a holder does not poison: state under these locks is valid between any two statements that may panic.
 
-#[cfg(not(unix))]
+#[cfg(not(target_os = "linux"))]
 compile_error!("Spelter does not run on this system: it runs on Linux on x86-64, and compiles for Linux on 64-bit ARM");
 
 mod attempt;

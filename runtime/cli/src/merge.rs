@@ -21,7 +21,7 @@ const MAX_OPEN: usize = 512;
 /// Ranges of jobs, shards or findings that are listed.
 const MAX_SHOWN: usize = 20;
 
-/// Shards that JSON lists: a mistyped number of them needs no memory.
+/// Shards that JSON lists, beside the number of all: a mistyped number of them needs no memory.
 const MAX_LISTED: usize = 1 << 16;
 
 /// The exit status if all jobs have results, and some of them failed.
@@ -53,6 +53,7 @@ pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<u8, Failure> 
             "command": array.name, "settings": array.settings, "jobs": array.jobs, "build": merged.build(),
             "done": merged.done(), "failed": failed, "failed_jobs": pairs(&merged.failed_jobs()),
             "missing": pairs(&missing), "missing_shards": without_file.collect::<Vec<_>>(),
+            "missing_shards_count": merged.count_shards_without_file(),
             "findings": merged.findings().into_iter().map(finding_json).collect::<Vec<_>>(),
             "totals": merged.totals(),
         }))?;

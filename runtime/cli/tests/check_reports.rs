@@ -112,6 +112,36 @@ fn what_profile_spec_finds_right_gets_no_note() {
     has(&apart, &["no data race was observed"]);
 }
 
+/// Of several dispatches a finding has the first one in which it was made.
+#[test]
+fn a_finding_of_several_dispatches_has_its_dispatch() {
+    let folder = Folder::new("check-dispatch");
+    // The first five runs have no race if the counters begin at 0.
+    let wgsl = "struct State { runs: array<u32, 2>, last: u32 }
+@group(0) @binding(0) var<storage, read_write> state: State;
+@compute @workgroup_size(2) fn main(@builtin(local_invocation_index) l: u32) {
+  let runs = state.runs[l];
+  state.runs[l] = runs + 1u;
+  if runs >= 5u { state.last = l; }
+}";
+    let dispatch = |options: &str| {
+        let ended = run(&folder, "count.wgsl", wgsl, &format!("{options} --check --json"), 66);
+        let found: Json = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(found["findings"].as_array().map(Vec::len), Some(1), "{found}");
+        found["findings"][0]["dispatch"].clone()
+    };
+    let [first, sixth] = ["u32:5,5,0", "u32:0,0,0"].map(|state| {
+        let found = dispatch(&format!("--bind 0.0={state} --repeat 12"));
+        found["submission"].as_u64().unwrap()
+    });
+    assert!(first < sixth, "{first}, {sixth}");
+    has(&run(&folder, "count.wgsl", wgsl, "--bind 0.0=u32:0,0,0 --repeat 12 --check", 66), &[" of submission "]);
+    // That of the only one says nothing.
+    assert_eq!(dispatch("--bind 0.0=u32:5,5,0"), Json::Null);
+    let one = run(&folder, "count.wgsl", wgsl, "--bind 0.0=u32:5,5,0 --check", 66);
+    assert!(!one.stderr.contains("submission"), "{}", one.stderr);
+}
+
 #[test]
 fn lost_updates_are_repaired_by_atomics() {
     let folder = Folder::new("check-updates");

@@ -195,9 +195,28 @@ fn results_that_depend_on_the_order_may_be_denied() {
         assert!(denied.stderr.contains("(--deny-order)\n"), "{}", denied.stderr);
     }
     assert_eq!(folder.spelter("merge run.jsonl").status, 3);
+    // Orders that failed by the option are not those of a run without it, nor the reverse.
+    assert_eq!(run("--results noted.jsonl").status, 0);
+    assert_eq!(folder.spelter("merge noted.jsonl").status, 0);
+    for (options, file) in [("", "run.jsonl"), ("--deny-order", "noted.jsonl")] {
+        let refused = run(&format!("{options} --results {file}"));
+        let problem = "it has results of another job array: other options or suppressions were given";
+        assert_eq!((refused.status, refused.stderr), (1, format!("error: {file}: {problem}\n")), "{options}");
+    }
     let denied = run("--deny-order --error-exitcode 9 --json");
     let object: Json = serde_json::from_str(&denied.stdout).unwrap();
     assert_eq!((denied.status, object["depends_on_order"].is_string()), (9, true), "{}", denied.stderr);
+    // The object says what failed, and has what was computed.
+    let error = object["error"].as_str().unwrap();
+    assert!(error.starts_with("the result depends on the order: ") && error.ends_with(" (--deny-order)"), "{error}");
+    assert!(denied.stderr.contains(&format!("error: {error}\n")), "{}", denied.stderr);
+    assert!(object["outputs"].is_array() && object["findings"].is_array(), "{object}");
+    // Without the option, and in a right kernel, nothing did.
+    let noted: Json = serde_json::from_str(&run("--json").stdout).unwrap();
+    assert_eq!((noted["depends_on_order"].is_string(), noted.get("error")), (true, None), "{noted}");
+    let right = "run right.wgsl --bind 0.0=zeros:1K --groups 4 --check --many-seeds 2 --deny-order --json";
+    let right: Json = serde_json::from_str(&folder.spelter(right).stdout).unwrap();
+    assert_eq!(right.get("error"), None, "{right}");
     for line in [
         "run last.wgsl --bind 0.0=zeros:4 --check --deny-order",
         "test last.wgsl --check --deny-order",

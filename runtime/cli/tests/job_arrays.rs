@@ -62,6 +62,50 @@ fn shards_are_continued_and_merged() {
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
 
+/// JSON lists some of a huge number of shards, and has the number of all.
+#[test]
+fn shards_without_a_file_are_counted() {
+    let folder = Folder::new("jobs_count");
+    folder.good(&format!("{JOBS} --shard 2/3 --results 2.jsonl"));
+    let value = json_of(&folder, 1, "merge 2.jsonl --json");
+    assert_eq!(
+        (&value["missing_shards"], &value["missing_shards_count"]),
+        (&serde_json::json!(["1/3", "3/3"]), &2.into())
+    );
+    folder.good(&format!("{JOBS} --results whole.jsonl"));
+    assert_eq!(folder.json("merge whole.jsonl --json")["missing_shards_count"], 0);
+    let header = r#"{"build":null,"command":"c","jobs":2000000000000,"settings":{},"shard":"7/1000000000000"}"#;
+    folder.write("huge.jsonl", format!("{header}\n").as_bytes());
+    let value = json_of(&folder, 1, "merge huge.jsonl --json");
+    assert_eq!(value["missing_shards_count"], 999_999_999_999_u64);
+    // One of the shards that are listed has a file.
+    assert_eq!(value["missing_shards"].as_array().map(Vec::len), Some(65_535));
+}
+
+/// A finding has the title and the place of one job, whatever the order of the files.
+#[test]
+fn the_order_of_files_does_not_matter() {
+    let folder = Folder::new("jobs_order");
+    for (job, severity) in [(0, "warning"), (1, "error"), (2, "error")] {
+        let name = format!("{}.jsonl", job + 1);
+        let header = serde_json::json!({
+            "build": null, "command": "c", "jobs": 3, "settings": {}, "shard": format!("{}/3", job + 1),
+        });
+        let finding = serde_json::json!({
+            "fingerprint": "aa", "id": "R", "severity": severity, "title": format!("of job {job}"), "count": 1,
+            "second": { "file": "a.wgsl", "line": 10 + job, "column": 2 },
+        });
+        let line = serde_json::json!({ "failed": false, "job": job, "result": { "findings": [finding] } });
+        folder.write(&name, format!("{header}\n{line}\n").as_bytes());
+    }
+    for files in ["1 2 3", "1 3 2", "2 1 3", "2 3 1", "3 1 2", "3 2 1"] {
+        let names: Vec<String> = files.split(' ').map(|number| format!("{number}.jsonl")).collect();
+        let text = folder.good(&format!("merge {}", names.join(" ")));
+        let finding = "error[R]: of job 1 at a.wgsl:11:2: 3 times, in 3 jobs, first in job 0";
+        assert_eq!(text.lines().last(), Some(finding), "{files}");
+    }
+}
+
 #[test]
 fn files_of_other_job_arrays_are_refused() {
     let folder = Folder::new("jobs_refused");

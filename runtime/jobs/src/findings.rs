@@ -1,5 +1,6 @@
 //! What several jobs found: findings of checked mode that are equal, whichever job and file has them.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -13,9 +14,9 @@ pub struct SharedFinding {
     pub id: String,
     /// `error`, `warning` or `note`: the severest of all jobs.
     pub severity: String,
-    /// What was found, by the first job that has it.
+    /// What was found, by the first job that has it with this severity.
     pub title: String,
-    /// The place in the source, `FILE:LINE:COLUMN`, if it is known.
+    /// The place in the source by the same job, `FILE:LINE:COLUMN`, if it is known.
     pub place: Option<String>,
     /// How often it was observed in all jobs together.
     pub count: u64,
@@ -42,16 +43,35 @@ impl SharedFinding {
             first_job: job,
         })
     }
+}
 
-    /// Adds the same finding of another job.
-    fn add(&mut self, other: Self) {
-        self.count = self.count.saturating_add(other.count);
-        self.jobs += 1;
-        let [severity, others] = [rank(&self.severity), rank(&other.severity)].map(std::cmp::Reverse);
-        // Files come in any order.
-        let first = if (severity, self.first_job) <= (others, other.first_job) { &*self } else { &other };
-        (self.severity, self.title) = (first.severity.clone(), first.title.clone());
-        self.first_job = self.first_job.min(other.first_job);
+/// A finding of the jobs that were added.
+#[derive(Debug)]
+struct Known {
+    finding: SharedFinding,
+    /// The job that its texts are of: the first of those with the highest severity. Another one may be the first job.
+    text_of: u64,
+}
+
+impl Known {
+    /// The finding of one job.
+    fn new(finding: SharedFinding) -> Self {
+        Self { text_of: finding.first_job, finding }
+    }
+
+    /// Adds the same finding of another job. Files come in any order, on which the result does not depend.
+    fn add(&mut self, other: SharedFinding) {
+        let order = |severity: &str, job: u64| (Reverse(rank(severity)), job);
+        let known = &mut self.finding;
+        let has_text = order(&other.severity, other.first_job) < order(&known.severity, self.text_of);
+        known.count = known.count.saturating_add(other.count);
+        known.jobs += 1;
+        known.first_job = known.first_job.min(other.first_job);
+        if has_text {
+            self.text_of = other.first_job;
+            let SharedFinding { id, severity, title, place, .. } = other;
+            (known.id, known.severity, known.title, known.place) = (id, severity, title, place);
+        }
     }
 }
 
@@ -66,7 +86,7 @@ fn rank(severity: &str) -> u8 {
 
 /// The findings of the jobs that were added, by their fingerprints.
 #[derive(Debug, Default)]
-pub(super) struct Findings(HashMap<String, SharedFinding>);
+pub(super) struct Findings(HashMap<String, Known>);
 
 impl Findings {
     /// Adds those of a result.
@@ -82,17 +102,15 @@ impl Findings {
         for finding in own {
             match self.0.get_mut(&finding.fingerprint) {
                 Some(known) => known.add(finding),
-                None => _ = self.0.insert(finding.fingerprint.clone(), finding),
+                None => _ = self.0.insert(finding.fingerprint.clone(), Known::new(finding)),
             }
         }
     }
 
     /// All of them: the severest first, then in the order of their first jobs.
     pub(super) fn sorted(&self) -> Vec<&SharedFinding> {
-        let mut all: Vec<_> = self.0.values().collect();
-        all.sort_by_key(|finding| {
-            (std::cmp::Reverse(rank(&finding.severity)), finding.first_job, finding.fingerprint.as_str())
-        });
+        let mut all: Vec<_> = self.0.values().map(|known| &known.finding).collect();
+        all.sort_by_key(|finding| (Reverse(rank(&finding.severity)), finding.first_job, finding.fingerprint.as_str()));
         all
     }
 }
@@ -124,5 +142,35 @@ mod tests {
         let a = findings.sorted().into_iter().find(|finding| finding.fingerprint == "a").cloned();
         let a = a.map(|finding| (finding.severity, finding.title, finding.first_job));
         assert_eq!(a, Some(("error".to_owned(), "worse".to_owned(), 1)));
+    }
+
+    #[test]
+    fn findings_do_not_depend_on_the_order_of_files() {
+        let job = |job: u64, severity: &str| {
+            let place = json!({ "file": "a.wgsl", "line": job, "column": 1 });
+            let finding = json!({ "fingerprint": "a", "id": "R", "severity": severity, "title": format!("job {job}"),
+                "second": place });
+            (job, json!({ "findings": [finding] }))
+        };
+        let jobs = [job(0, "warning"), job(3, "error"), job(7, "error"), job(9, "note")];
+        let expected = SharedFinding {
+            fingerprint: "a".to_owned(),
+            id: "R".to_owned(),
+            severity: "error".to_owned(),
+            title: "job 3".to_owned(),
+            place: Some("a.wgsl:3:1".to_owned()),
+            count: 4,
+            jobs: 4,
+            first_job: 0,
+        };
+        // All orders, and numbers that are none.
+        for number in 0..256_usize {
+            let order = [number % 4, number / 4 % 4, number / 16 % 4, number / 64];
+            if (0..4).all(|job| order.contains(&job)) {
+                let mut findings = Findings::default();
+                order.iter().for_each(|at| findings.add(jobs[*at].0, &jobs[*at].1));
+                assert_eq!(findings.sorted(), [&expected], "{order:?}");
+            }
+        }
     }
 }

@@ -50,6 +50,17 @@ struct Place {
     failed: Option<bool>,
 }
 
+/// The parts that files are of.
+#[derive(Debug)]
+struct Shards {
+    /// Their number.
+    of: u64,
+    /// Those that have a file.
+    with_file: BTreeSet<u64>,
+    /// The number of results of each one that has some.
+    done: BTreeMap<u64, u64>,
+}
+
 impl Input {
     /// The next whole line and its place; `None` at the end, and before a line that was not finished.
     fn line(&mut self) -> io::Result<Option<(u64, String)>> {
@@ -189,21 +200,38 @@ impl Merged {
     /// The shards that lack jobs, each with their number and whether it has a file: the first `limit`. None if the
     /// files are not all of the same number of shards, or of the whole.
     pub fn missing_shards(&self, limit: usize) -> Vec<(Shard, u64, bool)> {
-        let Some((_, of)) = self.files.first().map(|file| file.shard.numbers()).filter(|(_, of)| *of > 1) else {
-            return Vec::new();
-        };
+        let Some(shards) = self.shards() else { return Vec::new() };
+        let lacking = (0..shards.of.min(self.array.jobs)).map(|index| {
+            (Shard::part(index, shards.of), self.lacks(&shards, index), shards.with_file.contains(&index))
+        });
+        lacking.filter(|(_, lacks, _)| *lacks > 0).take(limit).collect()
+    }
+
+    /// How many shards lack jobs and have no file. [`Self::missing_shards`] lists the first ones; this lists none, so
+    /// that their number may be any.
+    pub fn count_shards_without_file(&self) -> u64 {
+        let Some(shards) = self.shards() else { return 0 };
+        // Each shard up to this one has a job.
+        let all = shards.of.min(self.array.jobs);
+        let with_file = shards.with_file.iter().filter(|index| **index < all).count() as u64;
+        let is_done = |index: &&u64| !shards.with_file.contains(*index) && self.lacks(&shards, **index) == 0;
+        all - with_file - shards.done.keys().filter(is_done).count() as u64
+    }
+
+    /// The shards, if the files are all of the same number of them.
+    fn shards(&self) -> Option<Shards> {
+        let (_, of) = self.files.first().map(|file| file.shard.numbers()).filter(|(_, of)| *of > 1)?;
         if self.files.iter().any(|file| file.shard.numbers().1 != of) {
-            return Vec::new();
+            return None;
         }
         let mut done: BTreeMap<u64, u64> = BTreeMap::new();
         self.results.keys().for_each(|job| *done.entry(job % of).or_default() += 1);
-        let with_file: BTreeSet<u64> = self.files.iter().map(|file| file.shard.numbers().0).collect();
-        let lacking = (0..of.min(self.array.jobs)).map(|index| {
-            let jobs = (self.array.jobs - index).div_ceil(of);
-            let lacks = jobs - done.get(&index).copied().unwrap_or(0);
-            (Shard::part(index, of), lacks, with_file.contains(&index))
-        });
-        lacking.filter(|(_, lacks, _)| *lacks > 0).take(limit).collect()
+        Some(Shards { of, with_file: self.files.iter().map(|file| file.shard.numbers().0).collect(), done })
+    }
+
+    /// The number of jobs that a shard lacks.
+    fn lacks(&self, shards: &Shards, index: u64) -> u64 {
+        Shard::part(index, shards.of).count(self.array.jobs) - shards.done.get(&index).copied().unwrap_or(0)
     }
 
     /// The number of jobs that have a result.
@@ -345,6 +373,8 @@ mod tests {
             let source = |text: &&str| Box::new(io::Cursor::new(text.as_bytes().to_vec())) as Box<dyn Source>;
             let merged = Merged::read(files.iter().map(|text| ("a".to_owned(), source(text))), false).unwrap();
             let shards = merged.missing_shards(9);
+            let without_file = shards.iter().filter(|(.., has_file)| !has_file).count() as u64;
+            assert_eq!(merged.count_shards_without_file(), without_file);
             shards.iter().map(|(shard, lacks, has)| (shard.to_string(), *lacks, *has)).collect::<Vec<_>>()
         };
         assert_eq!(lacking(&[&first, &second]), [("1/3".into(), 1, true), ("3/3".into(), 2, false)]);
@@ -353,6 +383,8 @@ mod tests {
         assert_eq!(lacking(&[&text("2/9", &[1])]).len(), 5);
         assert_eq!(lacking(&[&first, &text("1/2", &[2])]), []);
         assert_eq!(lacking(&[&text("1/1", &[2])]), []);
+        // Nor a file of its own, if the jobs are in that of another one.
+        assert_eq!(lacking(&[&text("1/3", &[0, 3, 2, 5])]), [("2/3".into(), 2, false)]);
     }
 
     #[test]
@@ -361,7 +393,8 @@ mod tests {
         let merged = read([("a", &*huge)]).unwrap();
         assert_eq!(merged.missing(), [(1, u64::MAX - 1)]);
         let shards = huge.replace("1/1", &format!("1/{}", u64::MAX));
-        assert_eq!(read([("a", &*shards)]).unwrap().missing_shards(3).len(), 3);
+        let merged = read([("a", &*shards)]).unwrap();
+        assert_eq!((merged.missing_shards(3).len(), merged.count_shards_without_file()), (3, u64::MAX - 1));
     }
 
     #[test]

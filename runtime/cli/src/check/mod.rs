@@ -45,11 +45,13 @@ impl Report {
         stats: CheckStats,
         (shader, args): (&Shader, &RunArgs),
     ) -> Result<Self, Failure> {
-        let args = &args.check;
+        let (repeat, args) = (args.repeat, &args.check);
         for finding in &mut all {
             in_file(finding, shader);
-            // A run has one dispatch: its place tells nothing.
-            finding.dispatch = None;
+            // The place of the only dispatch tells nothing.
+            if repeat == 1 {
+                finding.dispatch = None;
+            }
         }
         let filter = with_files(args.filter(), &args.suppressions)?;
         let observed = all.len();

@@ -57,6 +57,13 @@ impl BoundResources {
             dispatch.with((group, binding, element), bind)
         })
     }
+
+    /// The contents of all buffers and images.
+    pub(super) fn contents(&self, context: &Context) -> Result<Vec<Vec<u8>>, Failure> {
+        let buffers = self.buffers.iter().map(|bound| Ok(context.read(&bound.buffer)?));
+        let images = self.images.iter().map(|image| image.texels(context));
+        buffers.chain(images).collect()
+    }
 }
 
 /// One resource for each descriptor of the program. The error names all options and bindings that are wrong: missing,

@@ -8,6 +8,7 @@ mod messages;
 mod misuse;
 pub(crate) mod names;
 mod notes;
+mod orders;
 mod progress;
 mod report;
 
@@ -63,7 +64,7 @@ fn execute(
     let Launched { context, program, bound } = launch(&shader, args, messages.printer())?;
     report::check(&bound, args)?;
     check::check_targets(&args.check.files())?;
-    checked::check_results(&shader, args)?;
+    orders::check_results(&shader, args)?;
     let times = match progress::shown(&context, || dispatch(&context, (&shader, &program), &bound, args)) {
         Ok(times) => times,
         Err(failure) => {
@@ -128,7 +129,7 @@ pub(crate) fn once(shader: &Shader, args: &RunArgs, printer: Printer) -> Result<
     let Launched { context, program, bound } = launch(shader, args, printer)?;
     let ended = dispatch(&context, (shader, &program), &bound, args);
     let (findings, stats) = (context.device().take_findings(), context.check_stats());
-    let contents = ended.and_then(|_| checked::results(&context, &bound));
+    let contents = ended.and_then(|_| bound.contents(&context));
     let slots = bound.buffers.iter().map(|buffer| buffer.slot).chain(bound.images.iter().map(|image| image.slot));
     let names = slots.map(|slot| {
         let info = bind::info_of(program.bindings(), slot);

@@ -123,6 +123,10 @@ pub(super) fn print(
         });
         if let (Some(checked), Some(object)) = (checked, shown.as_object_mut()) {
             object.extend(checked.json());
+            // As after other failures. What was computed is there all the same.
+            if let Some(denied) = checked.denied(&args.check) {
+                object.insert("error".to_owned(), denied.to_string().into());
+            }
         }
         return output.json(&shown);
     }

@@ -27,7 +27,7 @@ pub(super) struct Launches {
 
 /// What the runs of a job found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct JobFindings {
     pub(super) findings: Vec<Finding>,
     pub(super) stats: CheckStats,
     /// Something to know about a success.
@@ -40,7 +40,7 @@ pub(super) struct Found {
 
 impl Launches {
     /// Reads the shader of a case.
-    pub(super) fn new(case: &Case, args: &TestArgs, found: &mut Found) -> Result<Self, Stop> {
+    pub(super) fn new(case: &Case, args: &TestArgs, found: &mut JobFindings) -> Result<Self, Stop> {
         let shader = shader::load(&case.path).map_err(failed)?;
         let (mut runs, mut without) = (Vec::new(), Vec::new());
         if let Kind::Launch(launch, _) = &case.kind {
@@ -76,7 +76,7 @@ impl Launches {
     }
 
     /// Runs all in an order. What was found before a failure is in `found`.
-    pub(super) fn run(&mut self, order: u64, args: &TestArgs, found: &mut Found) -> Result<(), Stop> {
+    pub(super) fn run(&mut self, order: u64, args: &TestArgs, found: &mut JobFindings) -> Result<(), Stop> {
         if order > 0 && self.expected.is_none() {
             // Unchecked: only the results count. A run that fails says so in the usual order.
             let contents = |run| self.once(run, 0, args, false).ok().map(|ran| ran.contents);

@@ -34,7 +34,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, Output};
 use cases::{Case, Kind};
-use launch::{Found, Launches};
+use launch::{JobFindings, Launches};
 use report::{Report, Verdict};
 
 /// The largest script or shader in bytes.
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
     let left = jobs_left(results.as_ref(), &array, args.array.shard);
     let bar = progress(left.count_left(), args.json);
     let mut runner = Runner { args, filter, latest: None };
-    let mut shown = report::Shown::default();
+    let mut shown = report::AlreadyPrinted::default();
     for job in left {
         let (at, order) = (job / args.check.orders(), job % args.check.orders());
         let Some(case) = usize::try_from(at).ok().and_then(|at| cases.get(at)) else { continue };
@@ -110,14 +110,14 @@ impl Runner<'_> {
     /// The report of a case in one order.
     fn report(&mut self, case: &Case, order: u64) -> Report {
         let start = Instant::now();
-        let mut found = Found::default();
+        let mut found = JobFindings::default();
         let verdict = self.verdict(case, order, &mut found);
         if let Some((_, launches)) = self.latest.as_ref().filter(|(name, _)| *name == case.name) {
             found.findings.iter_mut().for_each(|finding| check::in_file(finding, launches.shader()));
         }
         let order = (self.args.check.many_seeds > 1).then_some(order);
         let is_partial = found.stats.is_partial() || found.is_unchecked;
-        let checked = self.args.check.check.map(|_| report::Checked::new(found.findings, &self.filter, is_partial));
+        let checked = self.args.check.check.map(|_| report::CheckedJob::new(found.findings, &self.filter, is_partial));
         let verdict = report::with_check(verdict, checked.as_ref());
         Report {
             has_run: found.has_run,
@@ -128,7 +128,7 @@ impl Runner<'_> {
     }
 
     /// The verdict without that of checked mode, whatever goes wrong.
-    fn verdict(&mut self, case: &Case, order: u64, found: &mut Found) -> Verdict {
+    fn verdict(&mut self, case: &Case, order: u64, found: &mut JobFindings) -> Verdict {
         // A panic of the driver fails this job; the others still run.
         match catch_unwind(AssertUnwindSafe(|| self.judge(case, order, found))) {
             Ok(Ok(())) => Verdict::Pass(found.note.take()),
@@ -145,7 +145,7 @@ impl Runner<'_> {
         }
     }
 
-    fn judge(&mut self, case: &Case, order: u64, found: &mut Found) -> Result<(), Stop> {
+    fn judge(&mut self, case: &Case, order: u64, found: &mut JobFindings) -> Result<(), Stop> {
         if matches!(case.kind, Kind::Script) {
             return judge_script(&case.path, order, self.args, found);
         }
@@ -165,7 +165,7 @@ fn schedule(order: u64) -> Schedule {
 }
 
 /// Runs a script.
-fn judge_script(path: &Path, order: u64, args: &TestArgs, found: &mut Found) -> Result<(), Stop> {
+fn judge_script(path: &Path, order: u64, args: &TestArgs, found: &mut JobFindings) -> Result<(), Stop> {
     let bytes = file::read(path, MAX_BYTES).map_err(|failure| Stop::Fail(failure.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| Stop::Fail("the script is not UTF-8".to_owned()))?;
     let folder = path.parent().unwrap_or(Path::new(""));

@@ -50,7 +50,7 @@ impl Verdict {
 }
 
 /// The verdict on a job with what checked mode found: one that passed otherwise fails if there is an error.
-pub(super) fn with_check(verdict: Verdict, checked: Option<&Checked>) -> Verdict {
+pub(super) fn with_check(verdict: Verdict, checked: Option<&CheckedJob>) -> Verdict {
     let errors = checked.iter().flat_map(|checked| &checked.texts).filter(|found| found.severity == Severity::Error);
     let (mut count, mut rules) = (0, BTreeSet::new());
     errors.for_each(|finding| {
@@ -72,7 +72,7 @@ pub(super) fn with_check(verdict: Verdict, checked: Option<&Checked>) -> Verdict
 
 /// What checked mode found in a job.
 #[derive(Debug, Default)]
-pub(super) struct Checked {
+pub(super) struct CheckedJob {
     /// The objects of the findings, in an order that does not depend on how they were found.
     findings: Vec<Json>,
     /// Findings that a suppression matches, and those of other rules than `--only` names.
@@ -83,7 +83,7 @@ pub(super) struct Checked {
     texts: Vec<Finding>,
 }
 
-impl Checked {
+impl CheckedJob {
     pub(super) fn new(mut texts: Vec<Finding>, filter: &Filter, partial: bool) -> Self {
         let before = texts.len();
         texts.retain(|finding| filter.wants(finding));
@@ -107,7 +107,7 @@ pub(super) struct Report {
     /// The order of --many-seeds.
     pub(super) order: Option<u64>,
     pub(super) verdict: Verdict,
-    pub(super) checked: Option<Checked>,
+    pub(super) checked: Option<CheckedJob>,
     /// Whether a kernel ran. Of results of an earlier run that is not known.
     pub(super) has_run: bool,
     /// Whether nothing ran before the verdict, as after an error of the compiler: it is that of each order.
@@ -119,7 +119,7 @@ pub(super) struct Report {
 
 /// What was printed of files: it is not printed again for each of their orders.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct AlreadyPrinted {
     /// By name, fingerprints of findings.
     findings: BTreeSet<(String, String)>,
     /// By name, the reasons of verdicts of all orders.
@@ -127,7 +127,7 @@ pub(super) struct Shown {
 }
 
 impl Report {
-    pub(super) fn new(name: String, order: Option<u64>, verdict: Verdict, checked: Option<Checked>) -> Self {
+    pub(super) fn new(name: String, order: Option<u64>, verdict: Verdict, checked: Option<CheckedJob>) -> Self {
         let (has_run, is_of_all_orders, is_earlier) = (true, false, false);
         Self { name, order, verdict, checked, has_run, is_of_all_orders, is_earlier, time: Duration::ZERO }
     }
@@ -164,7 +164,7 @@ impl Report {
     pub(super) fn of_result(result: &Json) -> Option<Self> {
         let (verdict, by_check) = (result["verdict"].as_str()?, result["by_check"] == true);
         let verdict = Verdict::of_parts(verdict, result["reason"].as_str(), by_check)?;
-        let checked = result["findings"].as_array().map(|findings| Checked {
+        let checked = result["findings"].as_array().map(|findings| CheckedJob {
             findings: findings.clone(),
             suppressed: result["suppressed"].as_u64().unwrap_or(0),
             not_shown: result["not_shown"].as_u64().unwrap_or(0),
@@ -181,7 +181,7 @@ impl Report {
     }
 
     /// Prints a line, and the findings that no other job of the case had; with `quiet` only for jobs that did not pass.
-    pub(super) fn print(&self, quiet: bool, shown: &mut Shown, output: &mut Output) -> Result<(), Failure> {
+    pub(super) fn print(&self, quiet: bool, shown: &mut AlreadyPrinted, output: &mut Output) -> Result<(), Failure> {
         if let (true, (_, Some(reason))) = (self.is_of_all_orders, self.verdict.parts())
             && !shown.verdicts.insert((self.name.clone(), reason.to_owned()))
         {
@@ -304,7 +304,7 @@ fn found(reports: &[Report]) -> String {
     }
     let count = |severity: Severity| all.iter().filter(|(.., other)| other == severity.name()).count();
     let sum =
-        |of: fn(&Checked) -> u64| reports.iter().filter_map(|report| report.checked.as_ref()).map(of).sum::<u64>();
+        |of: fn(&CheckedJob) -> u64| reports.iter().filter_map(|report| report.checked.as_ref()).map(of).sum::<u64>();
     let [suppressed, not_shown] = [sum(|checked| checked.suppressed), sum(|checked| checked.not_shown)];
     if !reports.iter().any(|report| report.has_run) {
         return "no kernel ran".to_owned();

@@ -15,7 +15,7 @@ use spelter_driver::{
     Device, MemoryBarrier, PipelineLayout, PushRange, Sampler,
 };
 
-use super::launch::Found;
+use super::launch::JobFindings;
 use super::objects::{ImageOnDevice, OnDevice, refused};
 use super::{compare, shader};
 use crate::amber::Stop;
@@ -28,7 +28,7 @@ pub(super) fn script(
     script: &Script,
     folder: &Path,
     (args, check): (&DeviceArgs, Option<CheckOptions>),
-    found: &mut Found,
+    found: &mut JobFindings,
 ) -> Result<(), Stop> {
     // A script may raise the time limit, but not lower it.
     let asked = script.fence_timeout_ms.map_or(Duration::ZERO, |ms| Duration::from_millis(ms.into()));
