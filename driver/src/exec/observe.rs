@@ -118,7 +118,7 @@ pub trait Observer: Debug + Send + Sync {
     }
 
     /// Checked mode finds that the program has no dependency from a command to a later one, which runs now, and lets a
-    /// rule be broken by that.
+    /// rule be broken by that. The log of commands is not locked meanwhile: the observer may access mapped memory.
     fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
         let _ = (earlier, later, rule);
     }
