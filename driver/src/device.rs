@@ -257,7 +257,12 @@ impl Device {
 
     /// Whether an observer receives reports.
     pub(crate) fn is_observed(&self) -> bool {
-        self.inner.executor.is_observed()
+        self.observer().is_some()
+    }
+
+    /// The observer that receives reports.
+    pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.inner.executor.observer()
     }
 
     pub(crate) fn queue_states(&self) -> &[Arc<QueueState>] {

@@ -43,7 +43,10 @@ pub use descriptor::{
 pub use device::{Device, DeviceOptions, MAX_WORKERS, Properties};
 pub use error::{DeviceError, Error, Misuse, TooMuchPrivate};
 pub use event::Event;
-pub use exec::{Chunk, CommandId, DispatchInfo, Observer, Observers, OwnershipTransfer, SubmissionId, SubmissionSize};
+pub use exec::{
+    Chunk, CommandId, DispatchInfo, Observer, Observers, OwnershipTransfer, SemaphoreSignal, SemaphoreWait,
+    SubmissionId, SubmissionSize,
+};
 pub use host_memory::OutOfHostMemory;
 pub use limits::Limits;
 pub use pipeline::{

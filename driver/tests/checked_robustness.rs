@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use common::checked::{WAW, device, options, rules};
@@ -11,8 +11,8 @@ use common::{Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::{CheckOptions, CheckResults, Finding};
 use spelter_driver::vk::{self, AccessFlags as A, CommandBufferUsageFlags as Flags, PipelineStageFlags as S};
 use spelter_driver::{
-    Chunk, CommandBuffer, Device, DeviceOptions, Error, MemoryBarrier, Observer, SemaphoreSubmit, SubmissionId,
-    SubmitInfo,
+    Chunk, CommandBuffer, CommandId, Device, DeviceMemory, DeviceOptions, Error, MemoryBarrier, Observer,
+    SemaphoreSubmit, SubmissionId, SubmitInfo,
 };
 
 /// The size of the process in memory, in bytes.
@@ -410,4 +410,39 @@ fn an_observer_with_results_ends_with_its_device() {
     let ended = Arc::downgrade(&observer);
     drop((device, observer));
     assert!(ended.upgrade().is_none());
+}
+
+/// An access of the host is compared with those of commands, also while an observer is informed of a race.
+#[test]
+fn an_observer_of_a_missing_dependency_may_read_memory() {
+    #[derive(Debug, Default)]
+    struct Reads {
+        memory: Mutex<Option<DeviceMemory>>,
+        missing: Mutex<Vec<String>>,
+    }
+
+    impl Observer for Reads {
+        fn worked(&self, _: &Chunk<'_>) {}
+
+        fn ran(&self, _: SubmissionId, _: bool, _: Instant, _: Instant) {}
+
+        fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
+            let memory = self.memory.lock().unwrap().clone().unwrap();
+            memory.read(0, &mut [0; 4]).unwrap();
+            assert!(earlier < later);
+            self.missing.lock().unwrap().push(rule.to_owned());
+        }
+    }
+
+    let observer = Arc::new(Reads::default());
+    let device = Device::with_observer(options(), Arc::clone(&observer) as Arc<dyn Observer>).unwrap();
+    let words = Words::zeros(&device, 16);
+    *observer.memory.lock().unwrap() = Some(words.memory.clone());
+    common::run(&device, |command| {
+        (1..=2).for_each(|word| command.fill_buffer(&words.buffer, 0, vk::WHOLE_SIZE, word).unwrap());
+    });
+    // The memory has a handle of the device, which has the observer.
+    *observer.memory.lock().unwrap() = None;
+    assert_eq!(*observer.missing.lock().unwrap(), [WAW.to_string()]);
+    assert!(rules(&device.take_findings()).contains(&WAW));
 }

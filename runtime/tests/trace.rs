@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use spelter::Context;
+use spelter_driver::{Semaphore, SemaphoreSubmit, SubmitInfo};
 
 const ADD: &str = "
 @group(0) @binding(0) var<storage, read> source: array<u32>;
@@ -274,6 +275,40 @@ fn dependencies_are_arrows_between_commands() {
     assert_eq!(of("semaphore").len(), 1, "{dependencies:?}");
     assert!(of("semaphore")[0][1].starts_with("submission"), "{dependencies:?}");
     assert!(arrows(&events, "missing").is_empty());
+}
+
+/// A wait that ended by the initial value or by the host has no arrow, and a semaphore none from another one.
+#[test]
+fn an_arrow_of_a_semaphore_leads_from_the_signal_that_ended_the_wait() {
+    let context = Context::builder().workers(1).trace(true).build().unwrap();
+    let device = context.device();
+    let queue = device.queue();
+    let submit = |wait: Option<(&Semaphore, u64)>, signal: Option<(&Semaphore, u64)>| {
+        let waits: Vec<_> = wait.into_iter().map(|(of, value)| SemaphoreSubmit::new(of, value)).collect();
+        let signals: Vec<_> = signal.into_iter().map(|(of, value)| SemaphoreSubmit::new(of, value)).collect();
+        queue.submit_all(&[SubmitInfo { waits: &waits, commands: &[], signals: &signals }], None).unwrap()
+    };
+    // Later semaphores may have the addresses of these.
+    let destroyed: Vec<Semaphore> = (0..16).map(|_| device.create_timeline_semaphore(0)).collect();
+    destroyed.iter().for_each(|semaphore| _ = submit(None, Some((semaphore, 5))));
+    queue.wait_idle().unwrap();
+    drop(destroyed);
+    let initial: Vec<Semaphore> = (0..16).map(|_| device.create_timeline_semaphore(3)).collect();
+    initial.iter().for_each(|semaphore| _ = submit(Some((semaphore, 2)), None));
+    // Nor does a later signal end such a wait.
+    submit(None, Some((&initial[0], 7)));
+    submit(Some((&initial[0], 2)), None);
+    let by_host = device.create_timeline_semaphore(0);
+    by_host.signal(4).unwrap();
+    let signaller = submit(None, Some((&by_host, 6)));
+    submit(Some((&by_host, 4)), None);
+    let waiter = submit(Some((&by_host, 5)), None);
+    queue.wait_idle().unwrap();
+    let events = written(&context);
+    let mut semaphores = arrows(&events, "dependency");
+    semaphores.retain(|[name, ..]| *name == "semaphore");
+    let [from, to] = [signaller, waiter].map(|serial| format!("submission {serial}"));
+    assert_eq!(semaphores, [["semaphore", &*from, &*to]]);
 }
 
 /// Two commands of the program's own, without a barrier.

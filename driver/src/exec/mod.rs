@@ -28,7 +28,9 @@ use std::time::Duration;
 
 pub use dependency::OwnershipTransfer;
 pub(crate) use dependency::{Barrier, CommandLog, Dependency, Scope};
-pub use observe::{Chunk, CommandId, DispatchInfo, Observer, Observers, SubmissionId, SubmissionSize};
+pub use observe::{
+    Chunk, CommandId, DispatchInfo, Observer, Observers, SemaphoreSignal, SemaphoreWait, SubmissionId, SubmissionSize,
+};
 pub(crate) use phases::Phases;
 pub(crate) use queue::QueueState;
 pub(crate) use recording::{Batch, Recording, SemaphoreStages};
@@ -92,9 +94,9 @@ impl Executor {
         QueueState::new(&self.shared, self.shared.queues().len())
     }
 
-    /// Whether an observer receives reports.
-    pub(crate) fn is_observed(&self) -> bool {
-        self.shared.observer.is_some()
+    /// The observer that receives reports.
+    pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.shared.observer.as_ref()
     }
 
     /// Whether the device is lost, and why. Fences need it.

@@ -35,6 +35,26 @@ pub struct SubmissionSize {
     pub bytes: u64,
 }
 
+/// A wait for a semaphore, which has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SemaphoreWait {
+    /// The semaphore's number, which no other semaphore of the process has.
+    pub semaphore: u64,
+    /// The value that it waited for; of a binary semaphore, the number of its signal, counted from 1.
+    pub value: u64,
+}
+
+/// A signal of a semaphore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SemaphoreSignal {
+    /// The semaphore's number, which no other semaphore of the process has.
+    pub semaphore: u64,
+    /// Its value before the signal: waits for values up to this one ended without the signal.
+    pub before: u64,
+    /// The value that it gets; of a binary semaphore, the number of the signal, counted from 1.
+    pub value: u64,
+}
+
 /// The dispatch that a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DispatchInfo {
@@ -85,14 +105,20 @@ pub trait Observer: Debug + Send + Sync {
     /// thread continues later: the submission waits, or takes longer than its submitter may work for it.
     fn ran(&self, submission: SubmissionId, done: bool, start: Instant, end: Instant);
 
-    /// The semaphores of a submission that is done, each by a number of its own and a value: called before
-    /// [`Observer::ran`] for the same submission, if there are any.
-    fn synchronized(&self, submission: SubmissionId, waits: &[(usize, u64)], signals: &[(usize, u64)]) {
+    /// The semaphores of a submission that is done, if it has any, unless the device is lost. Called before
+    /// [`Observer::ran`] for the same submission, and before the signals happen, so that each is reported before the
+    /// waits that it ends.
+    fn synchronized(&self, submission: SubmissionId, waits: &[SemaphoreWait], signals: &[SemaphoreSignal]) {
         let _ = (submission, waits, signals);
     }
 
+    /// The host signals a semaphore: called before the signal happens.
+    fn host_signals(&self, signal: SemaphoreSignal) {
+        let _ = signal;
+    }
+
     /// Checked mode finds that the program has no dependency from a command to a later one, which runs now, and lets a
-    /// rule be broken by that.
+    /// rule be broken by that. The log of commands is not locked meanwhile: the observer may access mapped memory.
     fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
         let _ = (earlier, later, rule);
     }
@@ -119,8 +145,12 @@ impl Observer for Observers {
         self.0.iter().for_each(|observer| observer.ran(submission, done, start, end));
     }
 
-    fn synchronized(&self, submission: SubmissionId, waits: &[(usize, u64)], signals: &[(usize, u64)]) {
+    fn synchronized(&self, submission: SubmissionId, waits: &[SemaphoreWait], signals: &[SemaphoreSignal]) {
         self.0.iter().for_each(|observer| observer.synchronized(submission, waits, signals));
+    }
+
+    fn host_signals(&self, signal: SemaphoreSignal) {
+        self.0.iter().for_each(|observer| observer.host_signals(signal));
     }
 
     fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {

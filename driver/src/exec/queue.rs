@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::cpu_time::ThreadNumber;
 use super::line::{Conductor, Line};
-use super::observe::{CommandId, SubmissionId, SubmissionSize};
+use super::observe::{CommandId, SemaphoreSignal, SemaphoreWait, SubmissionId, SubmissionSize};
 use super::phase::{self, PartialPhase, PhaseRun};
 use super::progress::{Mark, QueueProgress};
 use super::recording::{Batch, Recording};
@@ -161,8 +161,11 @@ impl QueueState {
             if let (Some(observer), Some(started)) = (&self.shared.observer, started) {
                 let done = matches!(ran, ConductorStop::Done(_));
                 let Batch { waits, signals, .. } = &submitted.batch;
-                if done && !(waits.is_empty() && signals.is_empty()) {
-                    let [waits, signals] = [waits, signals].map(|targets| numbered(targets));
+                // On a lost device nothing is signalled, and waits have not ended by signals.
+                let has_run = matches!(ran, ConductorStop::Done(Ok(())));
+                if has_run && !(waits.is_empty() && signals.is_empty()) {
+                    let waits: Vec<_> = waits.iter().map(awaited).collect();
+                    let signals: Vec<_> = signals.iter().map(signalled).collect();
                     observer.synchronized(self.id(submitted.serial), &waits, &signals);
                 }
                 observer.ran(self.id(submitted.serial), done, started, Instant::now());
@@ -408,9 +411,14 @@ fn make_ready(phase: &[Work]) {
     }
 }
 
-/// Semaphores and their values, for observers: each by its address, which is its own while a batch has it.
-fn numbered(targets: &[Target]) -> Vec<(usize, u64)> {
-    targets.iter().map(|(counter, value)| (Arc::as_ptr(counter).addr(), *value)).collect()
+/// A wait of a batch, for observers.
+fn awaited((counter, value): &Target) -> SemaphoreWait {
+    SemaphoreWait { semaphore: counter.serial(), value: *value }
+}
+
+/// A signal of a batch that has not happened yet, for observers.
+fn signalled((counter, value): &Target) -> SemaphoreSignal {
+    SemaphoreSignal { semaphore: counter.serial(), before: counter.value(), value: *value }
 }
 
 /// What a batch holds.

@@ -9,6 +9,7 @@ use spelter_locks::Mutex;
 
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
+use crate::exec::SemaphoreSignal;
 use crate::host_memory;
 use crate::sync::{Counter, Target, Until, wait};
 
@@ -112,6 +113,9 @@ impl Semaphore {
         })?;
         let checker = self.inner.device.checker();
         checker.inspect(|checker| checker.commands().host_signals(&self.inner.counter, value));
+        let semaphore = self.inner.counter.serial();
+        let observer = self.inner.device.observer();
+        observer.inspect(|observer| observer.host_signals(SemaphoreSignal { semaphore, before: now, value }));
         self.inner.counter.raise(value);
         Ok(())
     }

@@ -1,10 +1,14 @@
 //! Counters: a value that queues and the host raise and wait for. They implement semaphores and events.
 
+use std::sync::atomic::AtomicU64 as StaticU64;
 use std::sync::{Arc, Weak};
 
 use super::primitives::{AtomicU64, Mutex, Ordering};
 use super::wait::Awaited;
 use super::wake::{Helper, Wake, Watchers};
+
+/// The number of the next counter. Not one of loom's atomics, which cannot be static: no protocol depends on it.
+static NEXT: StaticU64 = StaticU64::new(0);
 
 /// A value, and the waiters for it to reach values of theirs.
 ///
@@ -12,6 +16,7 @@ use super::wake::{Helper, Wake, Watchers};
 /// is 1 while it is set.
 #[derive(Debug)]
 pub(crate) struct Counter {
+    serial: u64,
     /// The first value, which nothing signalled.
     initial: u64,
     /// Written under the lock of `inner`; read without it.
@@ -29,7 +34,14 @@ struct CounterState {
 impl Counter {
     /// A counter with its first value.
     pub(crate) fn new(value: u64) -> Arc<Self> {
-        Arc::new(Self { initial: value, value: AtomicU64::new(value), inner: Mutex::default() })
+        // Relaxed: the numbers only have to differ, and an addition is atomic in any order.
+        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self { serial, initial: value, value: AtomicU64::new(value), inner: Mutex::default() })
+    }
+
+    /// Its number, which no other counter of the process has, not even one that is created after this one has ended.
+    pub(crate) fn serial(&self) -> u64 {
+        self.serial
     }
 
     /// The value that it was created with.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Events;
 use super::json::{Event, Row};
-use crate::exec::{CommandId, SubmissionId};
+use crate::exec::{CommandId, SemaphoreSignal, SemaphoreWait, SubmissionId};
 
 /// Commands, submissions and signals that are known; arrows from older ones are not drawn.
 const MAX_KNOWN: usize = 1 << 12;
@@ -81,13 +81,22 @@ impl<K: Copy + Ord, V> Known<K, V> {
     }
 }
 
+/// What signalled a semaphore.
+#[derive(Clone, Copy, Debug)]
+struct Signaller {
+    /// The semaphore's value before.
+    before: u64,
+    /// `None` is the host.
+    submission: Option<SubmissionId>,
+}
+
 /// What is known of the commands of a device, and the arrows that are not drawn yet.
 #[derive(Debug, Default)]
 pub(super) struct Dependencies {
     commands: Known<CommandId, Place>,
     submissions: Known<SubmissionId, Place>,
-    /// By semaphore and value, what signalled it.
-    signals: Known<(usize, u64), SubmissionId>,
+    /// By semaphore and value.
+    signals: Known<(u64, u64), Signaller>,
     /// What the submission that ends now waited for.
     awaited: Vec<SubmissionId>,
     missing: BTreeMap<SubmissionId, Vec<(CommandId, CommandId, String)>>,
@@ -99,13 +108,27 @@ pub(super) struct Dependencies {
 
 impl Dependencies {
     /// A submission that ends now waited for these semaphores, and signals others.
-    pub(super) fn synchronized(&mut self, id: SubmissionId, waits: &[(usize, u64)], signals: &[(usize, u64)]) {
-        let signal = |&(semaphore, value): &(usize, u64)| {
-            let at_least = self.signals.values.range((semaphore, value)..=(semaphore, u64::MAX)).next();
-            at_least.map(|(_, id)| *id)
-        };
-        self.awaited = waits.iter().filter_map(signal).collect();
-        signals.iter().for_each(|signal| self.signals.insert(*signal, id));
+    pub(super) fn synchronized(&mut self, id: SubmissionId, waits: &[SemaphoreWait], signals: &[SemaphoreSignal]) {
+        self.awaited = waits.iter().filter_map(|wait| self.signaller(*wait)).collect();
+        signals.iter().for_each(|signal| self.signalled(*signal, Some(id)));
+    }
+
+    /// The host signals a semaphore.
+    pub(super) fn host_signals(&mut self, signal: SemaphoreSignal) {
+        self.signalled(signal, None);
+    }
+
+    fn signalled(&mut self, signal: SemaphoreSignal, submission: Option<SubmissionId>) {
+        let SemaphoreSignal { semaphore, before, value } = signal;
+        self.signals.insert((semaphore, value), Signaller { before, submission });
+    }
+
+    /// The submission whose signal ended a wait. Values only grow, so it is the first signal that reaches the value:
+    /// unless the semaphore had the value before, from the start or by a signal that is not known any more.
+    fn signaller(&self, SemaphoreWait { semaphore, value }: SemaphoreWait) -> Option<SubmissionId> {
+        let mut reaching = self.signals.values.range((semaphore, value)..=(semaphore, u64::MAX));
+        let (_, first) = reaching.next()?;
+        first.submission.filter(|_| first.before < value)
     }
 
     /// The program has no dependency between two commands, of which the later one runs now.
@@ -163,5 +186,31 @@ impl Dependencies {
         let Some(from) = from.filter(|from| from.near_end() <= to.end) else { return };
         self.drawn += 1;
         self.edges.push(Edge { category, name: name.to_owned(), from, to, number: self.drawn });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_by_the_first_signal_that_reaches_its_value() {
+        let mut known = Dependencies::default();
+        let id = |serial| SubmissionId { queue: 0, serial };
+        let signal = |before, value| SemaphoreSignal { semaphore: 1, before, value };
+        let by = |known: &Dependencies, value| known.signaller(SemaphoreWait { semaphore: 1, value });
+        known.synchronized(id(7), &[], &[signal(2, 5)]);
+        // It happens before the signal of the submission that has ended already.
+        known.host_signals(signal(2, 3));
+        known.synchronized(id(8), &[], &[signal(5, 9)]);
+        assert_eq!([1, 2, 3].map(|value| by(&known, value)), [None; 3], "the initial value, and the host");
+        assert_eq!(
+            [4, 5, 6, 9, 10].map(|value| by(&known, value)),
+            [Some(id(7)), Some(id(7)), Some(id(8)), Some(id(8)), None]
+        );
+        assert_eq!(known.signaller(SemaphoreWait { semaphore: 2, value: 3 }), None, "another semaphore");
+        // The first ones are forgotten.
+        (0..MAX_KNOWN as u64).for_each(|more| known.synchronized(id(9), &[], &[signal(9 + more, 10 + more)]));
+        assert_eq!([4, 5, 6, 9].map(|value| by(&known, value)), [None; 4]);
     }
 }

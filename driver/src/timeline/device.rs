@@ -10,7 +10,7 @@ use spelter_locks::Mutex;
 use super::dependencies::{Dependencies, Place};
 use super::json::{Args, Event, Row};
 use super::{Events, Timeline, Track};
-use crate::exec::{Chunk, CommandId, Observer, SubmissionId, SubmissionSize};
+use crate::exec::{Chunk, CommandId, Observer, SemaphoreSignal, SemaphoreWait, SubmissionId, SubmissionSize};
 use crate::profile::{CommandSpan, CommandSpans};
 
 /// Processes of a device, which is the order in which viewers show them.
@@ -231,8 +231,12 @@ impl Observer for DeviceTimeline {
         }
     }
 
-    fn synchronized(&self, submission: SubmissionId, waits: &[(usize, u64)], signals: &[(usize, u64)]) {
+    fn synchronized(&self, submission: SubmissionId, waits: &[SemaphoreWait], signals: &[SemaphoreSignal]) {
         self.state.lock().dependencies.synchronized(submission, waits, signals);
+    }
+
+    fn host_signals(&self, signal: SemaphoreSignal) {
+        self.state.lock().dependencies.host_signals(signal);
     }
 
     fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {

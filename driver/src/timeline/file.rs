@@ -11,7 +11,7 @@ use std::time::Instant;
 use spelter_locks::{Mutex, PerProcess};
 
 use super::{DeviceTimeline, Timeline};
-use crate::exec::{Chunk, CommandId, Observer, SubmissionId, SubmissionSize};
+use crate::exec::{Chunk, CommandId, Observer, SemaphoreSignal, SemaphoreWait, SubmissionId, SubmissionSize};
 
 /// A file without events; the offset of the first event; the text after the last one.
 const EMPTY: &[u8] = b"[\n]\n";
@@ -180,8 +180,12 @@ impl Observer for DeviceTimelineFile {
         self.device.submitted(submission, size, start);
     }
 
-    fn synchronized(&self, submission: SubmissionId, waits: &[(usize, u64)], signals: &[(usize, u64)]) {
+    fn synchronized(&self, submission: SubmissionId, waits: &[SemaphoreWait], signals: &[SemaphoreSignal]) {
         self.device.synchronized(submission, waits, signals);
+    }
+
+    fn host_signals(&self, signal: SemaphoreSignal) {
+        self.device.host_signals(signal);
     }
 
     fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {

@@ -48,7 +48,7 @@ pub(in crate::check) use kinds::Kinds;
 use memory::{AccessId, Cell, Pages, Sets};
 use order::{Order, Point};
 use record::barriers;
-use report::CommandInfo;
+use report::{CommandInfo, Missing};
 use scope::{Accesses, Stage, Stages};
 use signalled::Signal;
 use signals::Signals;
@@ -111,6 +111,8 @@ struct LogState {
     host: Option<(HostAccess, AccessId)>,
     /// Accesses whose races with the host were reported: by advices, or where the host's accesses are trapped.
     reported: HashSet<AccessId, FixedState>,
+    /// Missing dependencies of which observers have not been informed.
+    missing: Vec<Missing>,
 }
 
 /// The command that runs.
@@ -208,6 +210,13 @@ impl Commands {
     ) {
         checker.count(|counts| counts.commands_forgotten += touched.lost);
         self.state.lock().touched(checker, names, (buffers, grid), touched);
+        self.report_missing(checker);
+    }
+
+    /// Informs observers of missing dependencies. They may access memory, so that the log must not be locked.
+    fn report_missing(&self, checker: &Checker) {
+        let missing = std::mem::take(&mut self.state.lock().missing);
+        missing.iter().for_each(|missing| checker.misses(missing.earlier, missing.later, missing.rule));
     }
 
     /// A batch is submitted.
@@ -288,10 +297,12 @@ impl CommandLog for Checker {
 
     fn phase(&self, id: CommandId, recording: &Recording) {
         self.commands().phase(self, id, recording);
+        self.commands().report_missing(self);
     }
 
     fn command(&self, id: CommandId, recording: &Recording) {
         self.commands().command(self, id, recording);
+        self.commands().report_missing(self);
     }
 
     fn ended(&self, id: SubmissionId, batch: &Batch) {

@@ -152,6 +152,11 @@ impl LogState {
         let (pair, points) = ((&first, &second), (order.at, now.point));
         let race = CommandRace { hazard, lack, bytes, pair, points, order, events: &self.events };
         report::report(checker, &race, Severity::Error);
+        let missing = race.missing();
+        // Each run of bytes has the same.
+        if missing.is_some() && missing.as_ref() != self.missing.last() {
+            self.missing.extend(missing);
+        }
     }
 
     /// What counts beside the last write after an access: what neither it nor that write stands for.

@@ -124,14 +124,8 @@ pub(super) struct CommandRace<'a> {
 /// Reports the race: as an advice, if the later access is only expected.
 pub(super) fn report(checker: &Checker, race: &CommandRace<'_>, severity: Severity) {
     let (first, second) = race.pair;
-    let rule = if race.lack == Lack::HostDomain { Rule::Host } else { Rule::Race(race.hazard) };
-    if let (Some(earlier), Some(later)) = (first.command.id, second.command.id)
-        && severity == Severity::Error
-    {
-        checker.misses(earlier, later, rule);
-    }
     checker.report(Finding {
-        rule,
+        rule: race.rule(),
         severity,
         memory: Some(race.memory(checker)),
         first: Some(access(first, race.points.0, &race.bytes)),
@@ -177,7 +171,25 @@ pub(super) fn stages(of: Stages) -> String {
     of.name()
 }
 
+/// A dependency that the program does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub(super) earlier: CommandId,
+    pub(super) later: CommandId,
+    pub(super) rule: Rule,
+}
+
 impl CommandRace<'_> {
+    fn rule(&self) -> Rule {
+        if self.lack == Lack::HostDomain { Rule::Host } else { Rule::Race(self.hazard) }
+    }
+
+    /// The dependency that is missing, if both accesses are those of commands.
+    pub(super) fn missing(&self) -> Option<Missing> {
+        let (first, second) = self.pair;
+        Some(Missing { earlier: first.command.id?, later: second.command.id?, rule: self.rule() })
+    }
+
     /// The memory, as a descriptor of the later command or of the earlier one, or as a part of a buffer or image.
     fn memory(&self, checker: &Checker) -> FoundMemory {
         let bytes = self.bytes.end - self.bytes.start;

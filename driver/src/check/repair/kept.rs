@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use foldhash::HashSet;
 use spelter_locks::Mutex;
 use spelter_shaders::abi::Outcome;
-use spelter_shaders::check::{Candidates, Detector, NonUniformBarrier};
+use spelter_shaders::check::{Candidate, Candidates, Detector, NonUniformBarrier};
 use spelter_shaders::compile::{Backend, Checked};
 use spelter_shaders::ir::Kernel;
 
+use crate::check::dispatch::word;
 use crate::check::log::{Log, Word};
 
 /// Changed kernels of a kernel that are kept, at most, and their instructions together.
@@ -22,6 +24,11 @@ const MAX_INSTRUCTIONS: usize = 1 << 16;
 /// Runs of a dispatch that are kept, at most, and the events of each one's record.
 const MAX_RUNS: usize = 16;
 const MAX_EVENTS: usize = 1 << 17;
+
+/// Bytes of these runs, at most: of what the detector found and of the records, beside the memory of the detector
+/// ([`CheckOptions::memory`](crate::check::CheckOptions::memory)). The record of the last run counts from the next one
+/// on.
+const MAX_BYTES: usize = 16 << 20;
 
 /// Runs of changed kernels with more suspicions than are kept, at most: where so much else races, others would not tell
 /// more.
@@ -84,6 +91,7 @@ pub(super) struct TrialRun {
     pub(super) checked: Arc<Checked>,
     /// The workgroup that ran alone, if one did.
     alone: Option<[u32; 3]>,
+    /// With one example of each word.
     pub(super) candidates: Vec<Candidates>,
     pub(super) barriers: Vec<NonUniformBarrier>,
     /// Whether it came to its end, and that is all that may race.
@@ -104,7 +112,12 @@ impl TrialRun {
         // What the detector gave up may race.
         let given_up = detector.given_up();
         let is_whole = outcome == Outcome::Done && given_up.accesses + given_up.eras + given_up.candidates == 0;
-        let (candidates, barriers) = (detector.candidates().to_vec(), detector.barriers().to_vec());
+        // Nothing is asked about others.
+        let (candidates, barriers) = if is_whole {
+            (detector.candidates().iter().map(without_repetitions).collect(), detector.barriers().to_vec())
+        } else {
+            (Vec::new(), Vec::new())
+        };
         Self { checked, alone, candidates, barriers, is_whole, work, record: RefCell::default() }
     }
 
@@ -120,11 +133,41 @@ impl TrialRun {
             return Some(Rc::clone(log));
         }
         let log = Rc::new(record(&words)?);
-        if log.len() <= MAX_EVENTS {
+        if log.len() <= MAX_EVENTS && self.bytes_found() + bytes_of_record(&words, &log) <= MAX_BYTES {
             *self.record.borrow_mut() = Some((words, Rc::clone(&log)));
         }
         Some(log)
     }
+
+    /// What it takes, roughly.
+    fn bytes(&self) -> usize {
+        let record = self.record.borrow();
+        self.bytes_found() + record.as_ref().map_or(0, |(words, log)| bytes_of_record(words, log))
+    }
+
+    fn bytes_found(&self) -> usize {
+        let kind = |kind: &Candidates| size_of::<Candidates>() + size_of_val(&*kind.examples);
+        self.candidates.iter().map(kind).sum::<usize>() + size_of_val(&*self.barriers)
+    }
+}
+
+fn bytes_of_record(words: &BTreeSet<Word>, log: &Log) -> usize {
+    let accesses: usize = log.words.values().map(|accesses| size_of_val(&**accesses)).sum();
+    words.len() * size_of::<Word>() + size_of_val(&*log.entries) + size_of_val(&*log.threads) + accesses
+}
+
+/// A kind of suspicions, with what trials read of it: the words of its examples.
+fn without_repetitions(kind: &Candidates) -> Candidates {
+    let mut kind = kind.clone();
+    kind.later = Vec::new();
+    keep_one_of_each_word(&mut kind.examples);
+    kind
+}
+
+fn keep_one_of_each_word(examples: &mut Vec<Candidate>) {
+    let mut words = HashSet::default();
+    examples.retain(|example| words.insert(word(example)));
+    examples.shrink_to_fit();
 }
 
 impl TrialRuns {
@@ -147,16 +190,112 @@ impl TrialRuns {
             Some(at) => self.known.borrow_mut().remove(at),
             None => Rc::new(run()?),
         };
-        let mut known = self.known.borrow_mut();
-        if known.len() == MAX_RUNS {
-            known.remove(0);
+        if run.bytes() <= MAX_BYTES {
+            let mut known = self.known.borrow_mut();
+            known.push(Rc::clone(&run));
+            let bytes = |known: &[Rc<TrialRun>]| known.iter().map(|run| run.bytes()).sum::<usize>();
+            while known.len() > MAX_RUNS || bytes(&known) > MAX_BYTES {
+                known.remove(0);
+            }
         }
-        known.push(Rc::clone(&run));
         run.is_whole.then_some(run)
     }
 
     /// Counts a run of a changed kernel with more suspicions than are kept.
     pub(super) fn overflowed(&self) {
         self.overflowing.set(self.overflowing.get() + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spelter_shaders::abi::DispatchArgs;
+    use spelter_shaders::back::{ObservedCode, Scratch, Workgroups};
+    use spelter_shaders::check::observer::{Invocation, Memory, Observer};
+    use spelter_shaders::check::{Agents, Cause, First, Relation, Second};
+    use spelter_shaders::ir::Site;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct NoCode;
+
+    impl ObservedCode for NoCode {
+        fn run_observed(&self, _: &DispatchArgs<'_>, _: Workgroups, _: &mut Scratch, _: &mut dyn Observer) -> Outcome {
+            Outcome::Done
+        }
+    }
+
+    fn kernel() -> Arc<Checked> {
+        let kernel = Kernel::new("k", [1; 3]);
+        Arc::new(Checked { code: Box::new(NoCode), kernel, backend: Backend::Interpreter, fallback: None })
+    }
+
+    fn invocation() -> Invocation {
+        Invocation { workgroup: 0, local: 0 }
+    }
+
+    /// A run that found so many bytes, or fewer.
+    fn found(checked: &Arc<Checked>, alone: Option<[u32; 3]>, bytes: usize) -> TrialRun {
+        let other = (invocation(), None);
+        let barrier = NonUniformBarrier { command: 0, site: Site::from_u32(0), waits: invocation(), other };
+        let barriers = vec![barrier; bytes / size_of::<NonUniformBarrier>()];
+        let (checked, record) = (Arc::clone(checked), RefCell::default());
+        TrialRun { checked, alone, candidates: Vec::new(), barriers, is_whole: true, work: 0, record }
+    }
+
+    /// Whether a kernel runs again, since its run is not known.
+    fn runs(known: &TrialRuns, of: (&Arc<Checked>, Option<[u32; 3]>), bytes: usize) -> bool {
+        let ran = Cell::new(false);
+        let run = known.run(of, || {
+            ran.set(true);
+            Some(found(of.0, of.1, bytes))
+        });
+        assert!(run.is_some());
+        ran.get()
+    }
+
+    #[test]
+    fn a_run_of_the_same_kernel_and_workgroup_is_found_again() {
+        let (known, one, other) = (TrialRuns::default(), kernel(), kernel());
+        let settings = [(&one, None), (&one, Some([0; 3])), (&one, Some([1, 0, 0])), (&other, None)];
+        assert_eq!(settings.map(|of| runs(&known, of, 64)), [true; 4]);
+        assert_eq!(settings.map(|of| runs(&known, of, 64)), [false; 4]);
+    }
+
+    #[test]
+    fn the_runs_that_were_used_last_are_kept_within_the_memory() {
+        let (known, kernels) = (TrialRuns::default(), [(); 4].map(|()| kernel()));
+        let [a, b, c, d] = kernels.each_ref().map(|kernel| (kernel, None));
+        let third = MAX_BYTES / 3;
+        assert!(runs(&known, a, third) && runs(&known, b, third) && runs(&known, c, third));
+        assert!(!runs(&known, a, third), "it is the last used one now");
+        assert!(runs(&known, d, third));
+        assert!(!runs(&known, c, third) && !runs(&known, a, third) && !runs(&known, d, third));
+        assert!(runs(&known, b, third), "the first one is dropped");
+        // One that is too large is not kept, and takes no other's place.
+        assert!(runs(&known, c, 2 * MAX_BYTES) && runs(&known, c, 2 * MAX_BYTES));
+        assert!(!runs(&known, a, third) && !runs(&known, d, third) && !runs(&known, b, third));
+        assert!(known.known.borrow().iter().map(|run| run.bytes()).sum::<usize>() <= MAX_BYTES);
+    }
+
+    #[test]
+    fn a_run_has_one_example_of_each_word() {
+        let example = |memory, workgroup| Candidate {
+            second: Second { command: 0, invocation: Invocation { workgroup, local: 1 }, site: Site::from_u32(0) },
+            first: First { agents: Agents::Invocation { command: 0, invocation: invocation() }, atomic: false },
+            memory,
+            bytes: 1,
+            relation: Relation::Waw,
+            cause: Cause::Unordered,
+        };
+        let mut examples: Vec<Candidate> = [(Memory::Device(4), 0), (Memory::Device(6), 1), (Memory::Device(8), 0)]
+            .into_iter()
+            .chain([(Memory::Workgroup(4), 0), (Memory::Workgroup(4), 1), (Memory::Workgroup(5), 1)])
+            .map(|(memory, workgroup)| example(memory, workgroup))
+            .collect();
+        let first: Vec<Candidate> = [0, 2, 3, 4].map(|at| examples[at]).into();
+        keep_one_of_each_word(&mut examples);
+        assert_eq!(examples, first);
     }
 }
