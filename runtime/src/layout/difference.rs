@@ -140,7 +140,7 @@ fn begins_with(layout: &DataLayout, field: &DataMember) -> bool {
     first.any(|first| first.name == field.name || begins_with(&first.layout, field))
 }
 
-/// Whether two layouts that begin at one byte end at one, too; one of them may have padding where the other has numbers.
+/// Whether two layouts that begin at one byte end at one, too; one may have padding where the other has numbers.
 fn is_same_part(a: &DataLayout, b: &DataLayout) -> bool {
     end(a) <= b.bytes() && end(b) <= a.bytes()
 }
