@@ -389,6 +389,7 @@ fn swapped_fields_are_refused() {
         let text = format!(
             "struct Ball {{ at: vec3f, radius: f32 }}
              struct Pair {{ count: u32, ball: Ball }}
+             struct Two {{ first: Ball, second: Ball }}
              @group(0) @binding(0) var<storage> it: {declaration};
              @group(0) @binding(1) var<storage, read_write> to: f32;
              @compute @workgroup_size(1) fn main() {{ to = it{index}.radius; }}"
@@ -403,7 +404,7 @@ fn swapped_fields_are_refused() {
     let ball = Ball { radius: 0.5, at: [1.0, 2.0, 3.0] };
     let balls = context.typed_buffer(&[ball; 4]).unwrap();
     let named = context.typed_buffer(&[Named { center: [1.0, 2.0, 3.0], size: 0.5 }; 4]).unwrap();
-    for (declaration, index) in [("Ball", ""), ("array<Ball>", "[1]"), ("array<Ball, 4>", "[1]")] {
+    for (declaration, index) in [("Ball", ""), ("Two", ".second"), ("array<Ball>", "[1]"), ("array<Ball, 4>", "[1]")] {
         let program = program(declaration, index);
         for buffer in [&balls, &balls.typed::<[Ball; 2]>()] {
             let error = runs(&program, buffer).unwrap_err();

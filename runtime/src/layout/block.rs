@@ -188,9 +188,12 @@ fn of_values(block: &DataLayout, ty: ElementType) -> Option<String> {
         }
         let unit = if let DataLayout::Array { stride, .. } = block { *stride } else { block.bytes() };
         if unit.max(size).checked_rem(unit.min(size)) == Some(0) {
+            // The values follow each other in the buffer, and so does the block where they are longer.
+            let each =
+                |layout: DataLayout, stride| DataLayout::Array { element: Box::new(layout), count: None, stride };
             return match block {
-                DataLayout::Array { element, stride, .. } if *stride == size => misplaced(element, &rust),
-                block => misplaced(block, &rust),
+                DataLayout::Array { .. } => misplaced(block, &each(rust, size)),
+                block => misplaced(&each(block.clone(), unit), &each(rust, size)),
             };
         }
     }

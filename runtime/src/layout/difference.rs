@@ -34,14 +34,12 @@ pub(super) fn misplaced(shader: &DataLayout, rust: &DataLayout) -> Option<String
     let (shader, rust) = (unwrapped(shader), unwrapped(rust));
     match (shader, rust) {
         (DataLayout::Struct { .. }, DataLayout::Struct { .. }) if is_same => misplaced_from(shader, 0, rust),
-        // The one follows itself in a buffer where the other has members.
+        // The one is what the other begins with, or a part of that.
         (DataLayout::Struct { members, .. }, DataLayout::Struct { .. }) if rust.bytes() < shader.bytes() => {
-            uniform(rust)?;
-            in_elements(members, rust.bytes()).find_map(|member| misplaced_part(&member.layout, rust))
+            misplaced(counterpart(members, 0, rust)?, rust)
         }
         (DataLayout::Struct { .. }, DataLayout::Struct { members, .. }) => {
-            uniform(shader)?;
-            in_elements(members, shader.bytes()).find_map(|member| misplaced_part(shader, &member.layout))
+            misplaced(shader, counterpart(members, 0, shader)?)
         }
         (DataLayout::Array { element: a, stride: s, .. }, DataLayout::Array { element: b, stride: t, .. }) => {
             match (s == t, s > t) {
@@ -68,14 +66,30 @@ fn misplaced_part(shader: &DataLayout, rust: &DataLayout) -> Option<String> {
     if is_same_part(shader, rust) { misplaced(shader, rust) } else { None }
 }
 
+/// The same of what a part of a block has all of.
+fn misplaced_within(shader: &DataLayout, start: u64, rust: &DataLayout) -> Option<String> {
+    if start == 0 && is_same_part(shader, rust) { misplaced(shader, rust) } else { misplaced_from(shader, start, rust) }
+}
+
 /// The same, where the Rust type begins at byte `start` of the shader's block. What is inside of a member is compared
 /// with that only.
 pub(super) fn misplaced_from(shader: &DataLayout, start: u64, rust: &DataLayout) -> Option<String> {
-    let DataLayout::Struct { name: of, members: theirs } = shader else {
-        return if start == 0 { misplaced(shader, rust) } else { None };
+    let (of, theirs) = match shader {
+        DataLayout::Struct { name, members } => (name, members),
+        DataLayout::Array { element, stride, .. } => {
+            let inside = start.checked_rem(*stride)?;
+            return match inside {
+                inside if inside.saturating_add(end(rust)) <= element.bytes() => {
+                    misplaced_within(element, inside, rust)
+                }
+                0 => misplaced(shader, rust),
+                _ => None,
+            };
+        }
+        _ => return None,
     };
     if let Some(whole) = around(theirs, start, rust).filter(|whole| has_structures(&whole.layout)) {
-        return misplaced_from(&whole.layout, start - whole.offset, rust);
+        return misplaced_within(&whole.layout, start - whole.offset, rust);
     }
     let ours = match unwrapped(rust) {
         DataLayout::Struct { members, .. } => members,
@@ -420,6 +434,10 @@ mod tests {
         ] {
             assert_eq!(misplaced_from(&pair, start, &rust).is_none(), is_right, "{start} {rust:?}");
         }
+        // A part of an array of structures.
+        let all = two(of(&["mass", "size"]));
+        assert_eq!(misplaced_from(&all, 8, &of(&["mass", "size"])), None);
+        assert!(misplaced_from(&all, 8, &of(&["size", "mass"])).is_some());
         let inner = || of(&["mass", "size"]);
         let swapped = || of(&["size", "mass"]);
         let block = |name: &str, layout: DataLayout| structure(vec![member(name, 0, layout), member("size", 8, f32())]);
@@ -461,6 +479,17 @@ mod tests {
             (structure(vec![member("size", 0, inner()), member("mass", 8, inner())]), two(inner()), true),
             (two(two(inner())), two(structure(vec![member("x", 0, inner()), member("y", 8, swapped())])), false),
             (two(two(inner())), two(two(of(&["size"]))), true),
+            // An element that is several members.
+            (
+                structure(vec![
+                    member("a", 0, inner()),
+                    member("b", 8, swapped()),
+                    member("c", 16, inner()),
+                    member("d", 24, swapped()),
+                ]),
+                two(structure(vec![member("x", 0, inner()), member("y", 8, swapped())])),
+                true,
+            ),
         ] {
             assert_eq!(misplaced(&shader, &rust).is_none(), is_right, "{shader:?} {rust:?}");
         }
