@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::difference::{difference, difference_within, misplaced, misplaced_from, name_of, uniform};
+use super::difference::{difference, difference_within, name_of, uniform};
+use super::names::{misplaced, misplaced_from};
 use super::{BufferType, DataLayout, DataMember, ElementType, Layout};
 use crate::error::{Error, rule};
 
