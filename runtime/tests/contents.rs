@@ -86,6 +86,43 @@ fn plain_numbers_are_accessed_as_any_type_that_fits() -> Result<(), Error> {
     Ok(())
 }
 
+/// A range may begin in a number, and end in one.
+#[test]
+fn numbers_that_a_range_cuts_are_noticed() -> Result<(), Error> {
+    let context = Context::new()?;
+    let of = |bytes: u64, problem: &str| Err(format!("read: a buffer of {bytes} bytes: {problem} {RULE}"));
+    fn shown<T>(result: Result<T, Error>) -> Result<(), String> {
+        result.map(drop).map_err(|error| error.to_string())
+    }
+    let doubles = context.typed_buffer(&[1.0f64, 2.0])?;
+    let there = |at: u64| of(16, &format!("it holds f64 at byte {at}, not f32"));
+    assert_eq!(shown(context.read_range::<f32>(&doubles, 4..8)), there(0));
+    assert_eq!(shown(context.read_range::<f32>(&doubles, 12..16)), there(8));
+    assert_eq!(shown(context.read_range::<f64>(&doubles, 8..16)), Ok(()));
+    let words = context.typed_buffer(&[1u64, 2])?;
+    let error = shown(context.read_range::<u32>(&words, 12..16));
+    assert_eq!(error, of(16, "it holds u64 at byte 8, not u32"));
+    // Numbers of the right type, from a byte inside of one.
+    let points = context.typed_buffer(&[[1.0f32, 2.0, 3.0, 4.0]; 2])?;
+    let error = shown(context.read_range::<f32>(&points, 2..6));
+    assert_eq!(error, of(32, "byte 2 is inside of a number: f32 begins at byte 0"));
+    let error = shown(context.read_range::<f32>(&points, 18..26));
+    assert_eq!(error, of(32, "byte 18 is inside of a number: f32 begins at byte 16"));
+    let balls = context.typed_buffer(&[BALL; 2])?;
+    let error = shown(context.read_range::<f32>(&balls, 22..26));
+    assert_eq!(error, of(32, "byte 22 is inside of a number: `at[1]` (f32) of `Ball` begins at byte 20"));
+    // The middle of a long array.
+    let long = context.buffer(1 << 17).holding(&[0u8; 1 << 17])?.typed::<[f64; 1 << 13]>();
+    let error = shown(context.read_range::<f32>(&long, 40004..40008));
+    assert_eq!(error, of(1 << 17, "it holds f64 at byte 40000, not f32"));
+    assert_eq!(shown(context.read_range::<f64>(&long, 40000..40008)), Ok(()));
+    // After a head.
+    let list = context.typed_buffer_with_tail(&Head { count: 1 }, &[1.0f32, 2.0])?;
+    let error = shown(context.read_range::<f32>(&list, 6..10));
+    assert_eq!(error, of(12, "byte 6 is inside of a number: f32 begins at byte 4"));
+    Ok(())
+}
+
 #[test]
 fn a_head_and_an_array_after_it_are_a_typed_buffer() -> Result<(), Error> {
     let context = Context::new()?;

@@ -389,6 +389,7 @@ fn swapped_fields_are_refused() {
         let text = format!(
             "struct Ball {{ at: vec3f, radius: f32 }}
              struct Pair {{ count: u32, ball: Ball }}
+             struct Two {{ first: Ball, second: Ball }}
              @group(0) @binding(0) var<storage> it: {declaration};
              @group(0) @binding(1) var<storage, read_write> to: f32;
              @compute @workgroup_size(1) fn main() {{ to = it{index}.radius; }}"
@@ -403,7 +404,7 @@ fn swapped_fields_are_refused() {
     let ball = Ball { radius: 0.5, at: [1.0, 2.0, 3.0] };
     let balls = context.typed_buffer(&[ball; 4]).unwrap();
     let named = context.typed_buffer(&[Named { center: [1.0, 2.0, 3.0], size: 0.5 }; 4]).unwrap();
-    for (declaration, index) in [("Ball", ""), ("array<Ball>", "[1]"), ("array<Ball, 4>", "[1]")] {
+    for (declaration, index) in [("Ball", ""), ("Two", ".second"), ("array<Ball>", "[1]"), ("array<Ball, 4>", "[1]")] {
         let program = program(declaration, index);
         for buffer in [&balls, &balls.typed::<[Ball; 2]>()] {
             let error = runs(&program, buffer).unwrap_err();
@@ -450,6 +451,49 @@ fn parts_of_push_constants_have_types() {
     assert_eq!(error.to_string(), format!("push constants: the shader has `b` (f32) at byte 4, `u32` has u32 {RULE}"));
     let error = dispatch().push_typed(&1u32).groups([1, 1, 1]).unwrap_err().to_string();
     assert!(error.contains("the shader has `b` (f32) at byte 4, `u32` has no number there"), "{error}");
+}
+
+/// A part that is a member of the block has the names of the member, whatever names the block has.
+#[test]
+fn parts_of_push_constants_are_members_as_a_whole() {
+    spelter::layout! {
+        #[derive(Clone, Copy, NoUninit)]
+        #[bytemuck(crate = "spelter::bytemuck")]
+        #[repr(C)]
+        struct More {
+            scale: f32,
+        }
+    }
+    spelter::layout! {
+        #[derive(Clone, Copy, NoUninit)]
+        #[bytemuck(crate = "spelter::bytemuck")]
+        #[repr(C)]
+        struct Swapped {
+            size: f32,
+            mass: f32,
+        }
+    }
+    let context = Context::new().unwrap();
+    let to = context.buffer_zeroed(4).unwrap();
+    let program = |members: &str, value: &str| {
+        let text = format!(
+            "struct More {{ scale: f32 }}
+             struct Ball {{ mass: f32, size: f32 }}
+             struct Push {{ {members} }}
+             var<immediate> push: Push;
+             @group(0) @binding(0) var<storage, read_write> to: f32;
+             @compute @workgroup_size(1) fn main() {{ to = {value}; }}"
+        );
+        context.program_wgsl(&text).unwrap()
+    };
+    let more = program("scale: f32, more: More", "push.scale + push.more.scale");
+    let dispatch = context.dispatch(&more).bind(0, 0, &to);
+    dispatch.push_typed(&1.0f32).push_typed(&More { scale: 2.0 }).groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<f32>(&to).unwrap(), [3.0]);
+    let ball = program("size: f32, ball: Ball", "push.size + push.ball.size");
+    let dispatch = context.dispatch(&ball).bind(0, 0, &to).push_typed(&1.0f32);
+    let error = dispatch.push_typed(&Swapped { size: 1.0, mass: 2.0 }).groups([1, 1, 1]).unwrap_err().to_string();
+    assert!(error.contains("`size` is at byte 4 in the shader's `Ball` and at byte 0 in `Swapped`"), "{error}");
 }
 
 /// Names of variables, types and members, offsets and strides, by binding.

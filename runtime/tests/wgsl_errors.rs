@@ -59,9 +59,64 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "@compute @workgroup_size(4) fn main(@builtin(position) i: vec4f) { a[0] = i.x; } // MAIN",
-        "Built-in Position is",
+        "this kind of shader has no `@builtin(position)`",
+    ),
+    (
+        "@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: i32) { } // MAIN",
+        "`@builtin(local_invocation_index)` is of type u32, not i32",
+    ),
+    (
+        "struct In { @builtin(global_invocation_id) i: vec2f }
+         @compute @workgroup_size(8) fn main(given: In) { a[0] = given.i.x; } // MAIN",
+        "`@builtin(global_invocation_id)` is of type vec3<u32>, not vec2<f32>",
+    ),
+    ("let x = select(u, a[0], vec2<bool>(true));", "`select` takes two values of one type, not vec4<f32> and f32"),
+    (
+        "struct B { c: sampler } struct A { n: u32, b: B } @group(0) @binding(3) var<storage, read_write> d: A;
+         MAIN { d.n = 1u; }",
+        "it has a part of type sampler, which is no data",
+    ),
+    (
+        "struct Pos { x: f32, y: f32 } @group(0) @binding(3) var<storage, read_write> d: array<Pos>;
+         MAIN { d[0] = vec2(1.0, 2.0); }",
+        "the type `vec2<AbstractFloat>` is invalid",
+    ),
+    ("var s: array<array<u32>, 3>;", "the type `array<array<u32>, 3>` is invalid"),
+    ("var s: array<array<u32>, 3>;", "an array cannot have elements of type array<u32>"),
+    (
+        "fn f(p: ptr<function, u32>) -> u32 { return *p; } MAIN { var x: f32; a[0] = f32(f(&x)); }",
+        "argument 1 is `&x` (ptr<function, f32>), where ptr<function, u32> is needed",
+    ),
+    (
+        "fn f(p: ptr<function, u32>) -> u32 { return *p; } fn g(q: ptr<function, f32>) -> u32 { return f(q); }
+         MAIN { var x: f32; a[0] = f32(g(&x)); }",
+        "argument 1 is `q` (ptr<function, f32>), where ptr<function, u32> is needed",
     ),
 ];
+
+/// What is wrong with types and parameters, for which the compiler's table has no place, and the text at the place.
+const PLACES: &[(&str, &str)] = &[
+    (
+        "struct Pos { x: f32, y: f32 } @group(0) @binding(3) var<storage, read_write> d: array<Pos>;
+         MAIN {
+         d[0] = vec2(1.0, 2.0); }",
+        "vec2(1.0, 2.0)",
+    ),
+    ("MAIN {\nvar s: array<array<u32>, 3>; }", "var s"),
+    ("@compute @workgroup_size(8)\nfn main(@builtin(num_workgroups) i: i32) { } // MAIN", "fn main"),
+];
+
+#[test]
+fn errors_of_types_and_parameters_have_a_place() -> Result<(), Error> {
+    let context = Context::new()?;
+    for (mistake, place) in PLACES {
+        let text = format!("{DECLARED}{}\n", mistake.replace("MAIN", MAIN));
+        let said = context.program_wgsl(&text).map(drop).map_err(|error| error.to_string()).err().unwrap_or_default();
+        let line = text.lines().position(|line| line.contains(place)).map(|line| line + 1).unwrap_or_default();
+        assert!(said.contains(&format!("wgsl:{line}:")), "{mistake}\nexpected line {line}\n{said}");
+    }
+    Ok(())
+}
 
 #[test]
 fn errors_have_the_words_of_the_text() -> Result<(), Error> {
@@ -77,8 +132,9 @@ fn errors_have_the_words_of_the_text() -> Result<(), Error> {
         let own = said.lines().filter(|line| !line.contains('│') || line.contains('^')).collect::<String>();
         let is_number = |part: &str| part.split(']').next().is_some_and(|index| index.parse::<u32>().is_ok());
         let has_numbers = own.split(" [").skip(1).any(is_number) || own.contains("([");
-        let has_internals =
-            ["naga", "Expression", "Handle", "Some(", "Scalar", "TypeFlags"].iter().any(|of| own.contains(of));
+        let has_internals = ["naga", "Expression", "Handle", "Some(", "Scalar", "TypeFlags", "Built-in", "``"]
+            .iter()
+            .any(|of| own.contains(of));
         if !said.contains(expected) || has_numbers || has_internals {
             wrong += &format!("{mistake}\nexpected {expected}\n{said}\n\n");
         }

@@ -49,26 +49,45 @@ impl ElementType {
         })
     }
 
-    /// The first number in the range that has another type, or begins at another byte than the values.
+    /// The first number that the range overlaps, if that has another type or begins at another byte than the values.
     fn has_other_number(&self, scalar: ScalarType, range: Range<u64>, first: u64) -> Option<String> {
         let layout = self.layout();
-        let (size, bytes) = (self.size(), scalar.bytes());
+        let (layout, size) = repeated(&layout, self.size());
+        let bytes = scalar.bytes();
         let found = layout.visit(MAX_ELEMENTS, &mut |number| {
-            // The first of these numbers that begins in the range.
-            let before = range.start.saturating_sub(number.offset).div_ceil(size);
+            // The first of these numbers that ends in the range or after it.
+            let end = number.offset + number.scalar.bytes();
+            let before = (range.start + 1).saturating_sub(end).div_ceil(size);
             let at = number.offset + before * size;
             let is_padding = number.path.split('.').any(|name| name.starts_with('_'));
             let fits = number.scalar == scalar && at.abs_diff(range.start).is_multiple_of(bytes);
             if is_padding || at >= range.end || fits {
                 return ControlFlow::Continue(());
             }
-            ControlFlow::Break((number.scalar, number.path.to_owned(), first + at))
+            ControlFlow::Break((number.scalar, number.path.to_owned(), at))
         });
         let (there, path, at) = found.break_value()?;
-        let of = match (&layout, path.is_empty()) {
-            (DataLayout::Struct { .. }, false) => format!("`{path}` ({there}) of {}", name_of(&layout)),
+        let of = match (layout, path.is_empty()) {
+            (DataLayout::Struct { .. }, false) => format!("`{path}` ({there}) of {}", name_of(layout)),
             _ => there.to_string(),
         };
-        Some(format!("it holds {of} at byte {at}, not {scalar}"))
+        if there != scalar {
+            return Some(format!("it holds {of} at byte {}, not {scalar}", first + at));
+        }
+        // Where the first value that the host accesses begins, or one of them ends.
+        let edge = range.start + at.saturating_sub(range.start).next_multiple_of(bytes);
+        Some(format!("byte {} is inside of a number: {of} begins at byte {}", first + edge, first + at))
     }
+}
+
+/// What values of `size` bytes consist of when they follow each other, and its size: of arrays, an element. The numbers
+/// of long arrays are not all visited.
+fn repeated(mut layout: &DataLayout, mut size: u64) -> (&DataLayout, u64) {
+    while let DataLayout::Array { element, count: Some(count), stride } = layout {
+        if *stride == 0 || count.saturating_mul(*stride) != size {
+            break;
+        }
+        (layout, size) = (&**element, *stride);
+    }
+    (layout, size)
 }

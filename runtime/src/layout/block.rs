@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::difference::{difference, difference_within, misplaced, misplaced_from, name_of, uniform};
+use super::difference::{difference, difference_within, name_of, uniform};
+use super::names::{misplaced, misplaced_from};
 use super::{BufferType, DataLayout, DataMember, ElementType, Layout};
 use crate::error::{Error, rule};
 
@@ -188,9 +189,12 @@ fn of_values(block: &DataLayout, ty: ElementType) -> Option<String> {
         }
         let unit = if let DataLayout::Array { stride, .. } = block { *stride } else { block.bytes() };
         if unit.max(size).checked_rem(unit.min(size)) == Some(0) {
+            // The values follow each other in the buffer, and so does the block where they are longer.
+            let each =
+                |layout: DataLayout, stride| DataLayout::Array { element: Box::new(layout), count: None, stride };
             return match block {
-                DataLayout::Array { element, stride, .. } if *stride == size => misplaced(element, &rust),
-                block => misplaced(block, &rust),
+                DataLayout::Array { .. } => misplaced(block, &each(rust, size)),
+                block => misplaced(&each(block.clone(), unit), &each(rust, size)),
             };
         }
     }

@@ -1,9 +1,10 @@
-//! The comparison of two layouts: each number at its place, with its type, and names that both have at one place.
+//! The comparison of two layouts: each number at its place, with its type.
 
 use std::ops::{ControlFlow, Range};
 
 use spelter_shaders::front::PlacedScalar;
 
+use super::names::misplaced;
 use super::{DataLayout, DataMember, ScalarType};
 
 /// Elements of an array whose numbers are compared one by one, before the last one. The numbers of two arrays of
@@ -26,79 +27,8 @@ pub(super) fn difference(shader: &DataLayout, rust: &DataLayout) -> Option<Strin
     difference_within(shader, rust, 0..u64::MAX).or_else(|| misplaced(shader, rust))
 }
 
-/// A field that the other structure has at another byte: numbers of one type that were swapped are at the places of
-/// each other. Structures that are elements or members at one place are compared, too, and what a structure with one
-/// member wraps. A name of one side only is free, and those of padding.
-pub(super) fn misplaced(shader: &DataLayout, rust: &DataLayout) -> Option<String> {
-    match (wrapped(shader), wrapped(rust)) {
-        (Some(within), None) => return misplaced(within, rust),
-        (None, Some(within)) => return misplaced(shader, within),
-        _ => {}
-    }
-    match (shader, rust) {
-        (DataLayout::Struct { .. }, DataLayout::Struct { .. }) => misplaced_from(shader, 0, rust),
-        (DataLayout::Array { element: a, stride: s, .. }, DataLayout::Array { element: b, stride: t, .. }) => {
-            match (s == t, s > t) {
-                (true, _) => misplaced(a, b),
-                // An element of the one is several of the other.
-                (_, true) => misplaced(a, rust),
-                _ => misplaced(shader, b),
-            }
-        }
-        (DataLayout::Struct { members, .. }, DataLayout::Array { element, stride, .. }) => match *stride {
-            stride if stride >= shader.bytes() => misplaced(shader, element),
-            stride => in_elements(members, stride).find_map(|member| misplaced(&member.layout, element)),
-        },
-        (DataLayout::Array { element, stride, .. }, DataLayout::Struct { members, .. }) => match *stride {
-            stride if stride >= rust.bytes() => misplaced(element, rust),
-            stride => in_elements(members, stride).find_map(|member| misplaced(element, &member.layout)),
-        },
-        _ => None,
-    }
-}
-
-/// The same, where the Rust type begins at byte `start` of the shader's block.
-pub(super) fn misplaced_from(shader: &DataLayout, start: u64, rust: &DataLayout) -> Option<String> {
-    let DataLayout::Struct { name: of, members: theirs } = shader else { return None };
-    let there = |offset: u64| theirs.iter().find(|their| their.offset == offset);
-    let DataLayout::Struct { members: ours, .. } = rust else {
-        return there(start).and_then(|their| misplaced(&their.layout, rust));
-    };
-    let same = |a: &&DataMember, b: &DataMember| a.name == b.name && !a.name.starts_with('_');
-    let moved = ours.iter().find_map(|our| {
-        let place = start + our.offset;
-        let their = theirs.iter().find(|their| same(their, our)).filter(|their| their.offset != place)?;
-        let (name, at, of) = (&our.name, their.offset, quoted_name(of));
-        Some(format!("`{name}` is at byte {at} in the shader{of} and at byte {place} in {}", name_of(rust)))
-    });
-    let within = || ours.iter().find_map(|our| misplaced(&there(start + our.offset)?.layout, &our.layout));
-    // A structure that is a member of the block as a whole.
-    let whole = || there(start).filter(|their| start > 0 && their.layout.bytes() >= rust.bytes());
-    moved.or_else(within).or_else(|| misplaced(&whole()?.layout, rust))
-}
-
-/// The structure or array in a structure that has nothing else.
-fn wrapped(layout: &DataLayout) -> Option<&DataLayout> {
-    let DataLayout::Struct { members, .. } = layout else { return None };
-    match &members[..] {
-        [DataMember { offset: 0, layout: within @ (DataLayout::Struct { .. } | DataLayout::Array { .. }), .. }] => {
-            Some(within)
-        }
-        _ => None,
-    }
-}
-
-/// The members that begin where an element of an array does.
-fn in_elements(members: &[DataMember], stride: u64) -> impl Iterator<Item = &DataMember> {
-    members.iter().filter(move |member| member.offset.checked_rem(stride) == Some(0))
-}
-
-/// The name of a structure of the shader, if it has one.
-fn quoted_name(name: &str) -> String {
-    if name.is_empty() { String::new() } else { format!("'s `{name}`") }
-}
-
-/// The same, of the bytes of the shader's block that are in the range, where the Rust type begins.
+/// The first number that only one of them has, or that has another type in the other, of those bytes of the shader's
+/// block that are in the range, where the Rust type begins.
 pub(super) fn difference_within(shader: &DataLayout, rust: &DataLayout, part: Range<u64>) -> Option<String> {
     let of = name_of(rust);
     let missing = shader.visit(MAX_ELEMENTS, &mut |number| {
@@ -241,55 +171,6 @@ mod tests {
         ] {
             assert_eq!(of(members).as_deref(), Some(expected));
         }
-    }
-
-    /// Two numbers that are swapped, within what wraps or repeats them on one side only.
-    #[test]
-    fn swapped_numbers_are_found_wherever_they_are() {
-        let ball = |names: [&str; 2]| {
-            let [a, b] = names;
-            DataLayout::Struct {
-                name: "Ball".into(),
-                members: vec![member(a, 0, DataLayout::Scalar(F32)), member(b, 4, DataLayout::Scalar(F32))],
-            }
-        };
-        let array = |element: DataLayout, count| {
-            let stride = element.bytes();
-            DataLayout::Array { element: Box::new(element), count, stride }
-        };
-        let wrap = |layout| structure(vec![member("inner", 0, layout)]);
-        let two = |layout: DataLayout| structure(vec![member("first", 0, layout.clone()), member("second", 8, layout)]);
-        for (make, of) in [
-            (wrap as fn(DataLayout) -> DataLayout, 1),
-            (|ball| DataLayout::Array { stride: 8, element: Box::new(ball), count: Some(2) }, 2),
-        ] {
-            let (same, swapped) = (ball(["mass", "size"]), ball(["size", "mass"]));
-            let alone = |ball: &DataLayout| if of == 1 { ball.clone() } else { two(ball.clone()) };
-            for (shader, rust) in [(make(same.clone()), alone(&swapped)), (alone(&same), make(swapped.clone()))] {
-                let found = difference(&shader, &rust).unwrap_or_default();
-                assert!(
-                    found.contains("`size` is at byte 4 in the shader's `Ball` and at byte 0 in `Ball`"),
-                    "{shader} {rust}: {found}"
-                );
-            }
-            for (shader, rust) in [(make(same.clone()), alone(&same)), (alone(&same), make(same.clone()))] {
-                assert_eq!(difference(&shader, &rust), None, "{shader} {rust}");
-            }
-        }
-        // An array without a size, and one of pairs.
-        let pairs = array(array(ball(["size", "mass"]), Some(2)), Some(4));
-        assert!(misplaced(&array(ball(["mass", "size"]), None), &pairs).is_some());
-        assert_eq!(misplaced(&array(ball(["size", "mass"]), None), &pairs), None);
-        // A part of push constants.
-        let block = structure(vec![
-            member("at", 0, DataLayout::Scalar(F32)),
-            member("mass", 4, DataLayout::Scalar(F32)),
-            member("size", 8, DataLayout::Scalar(F32)),
-        ]);
-        assert!(misplaced_from(&block, 4, &ball(["size", "mass"])).is_some());
-        assert_eq!(misplaced_from(&block, 4, &ball(["mass", "size"])), None);
-        let block = structure(vec![member("at", 0, <[f32; 2]>::layout()), member("ball", 8, ball(["mass", "size"]))]);
-        assert!(misplaced_from(&block, 8, &ball(["size", "mass"])).is_some());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod accessed;
 mod block;
 mod difference;
 mod element;
+mod names;
 mod scalar;
 
 pub use block::Block;

@@ -4,12 +4,15 @@
 use std::error::Error as _;
 use std::fmt;
 
-use naga::common::wgsl::TypeContext as _;
+use naga::common::wgsl::{TypeContext as _, address_space_str};
 use naga::proc::{ResolveContext, ResolveError, TypeResolution};
 use naga::valid::{
-    CallError, EntryPointError, ExpressionError, FunctionError, GlobalVariableError, TypeFlags, ValidationError,
+    CallError, ComposeError, EntryPointError, ExpressionError, FunctionError, GlobalVariableError, TypeError,
+    TypeFlags, ValidationError, VaryingError,
 };
 use naga::{Arena, BinaryOperator, Expression, Function, Handle, Module, Span, TypeInner, UnaryOperator, WithSpan};
+
+use super::{size, type_errors, type_place};
 
 /// Characters of a piece of the text that a sentence quotes, at most.
 const MAX_QUOTED: usize = 48;
@@ -33,7 +36,26 @@ pub(super) fn worded(error: &WithSpan<ValidationError>, module: &Module, source:
     for (span, label) in error.spans().filter(|(_, label)| !has_part || is_of_part(label)) {
         worded = worded.with_span(head_of(*span, label, source), words.of_label(label));
     }
-    worded
+    if error.spans().next().is_some() {
+        return worded;
+    }
+    match place_of(inner, module, source) {
+        Some(span) => worded.with_span(span, ""),
+        None => worded,
+    }
+}
+
+/// The place of an error that naga reports without one.
+fn place_of(error: &ValidationError, module: &Module, source: &str) -> Option<Span> {
+    match error {
+        ValidationError::Type { handle, .. } => type_place::place_of(*handle, module, source),
+        ValidationError::EntryPoint { name, .. } => {
+            let at = size::function(name, source)?;
+            let whole = Span::new(u32::try_from(at).ok()?, u32::try_from(source.len()).ok()?);
+            Some(head_of(whole, "naga::ir::Function", source))
+        }
+        _ => None,
+    }
 }
 
 /// A sentence, and what explains it.
@@ -56,7 +78,7 @@ impl std::error::Error for Worded {
 }
 
 /// Of a function, its declaration without the body.
-fn head_of(span: Span, label: &str, source: &str) -> Span {
+pub(super) fn head_of(span: Span, label: &str, source: &str) -> Span {
     let range = span.to_range().filter(|_| label.starts_with("naga::ir::Function"));
     let head = range.and_then(|range| Some(range.start..range.start + source.get(range)?.find(['{', '\n'])?));
     head.map_or(span, Span::from)
@@ -90,6 +112,9 @@ impl<'m> Words<'m> {
             ValidationError::EntryPoint { name, .. } => ("entry point", name),
             ValidationError::Function { name, .. } => ("function", name),
             ValidationError::GlobalVariable { name, .. } => ("variable", name),
+            ValidationError::Type { name, handle, .. } if name.is_empty() => {
+                return format!("the type `{}` is invalid", type_errors::type_text(*handle, self.module));
+            }
             ValidationError::Type { name, .. } => ("type", name),
             ValidationError::Constant { name, .. } => ("constant", name),
             ValidationError::Override { name, .. } => ("override", name),
@@ -103,6 +128,7 @@ impl<'m> Words<'m> {
         if let Some(error) = cause.downcast_ref::<EntryPointError>() {
             return match error {
                 EntryPointError::Function(error) => self.of_cause(error),
+                EntryPointError::Result(error) => self.of_cause(error),
                 EntryPointError::BindingCollision(variable) => {
                     let name = self.module.global_variables[*variable].name.as_deref().unwrap_or_default();
                     format!("the group and binding of `{name}` are those of another variable that it uses")
@@ -125,7 +151,13 @@ impl<'m> Words<'m> {
         }
         if let Some(CallError::ArgumentType { index, required, seen_expression }) = cause.downcast_ref::<CallError>() {
             let (number, wanted) = (index + 1, self.module.to_ctx().type_to_string(*required));
-            return format!("argument {number} is {}, where {wanted} is needed", self.typed(*seen_expression));
+            return format!("argument {number} is {}, where {wanted} is needed", self.passed(*seen_expression));
+        }
+        if let Some(error) = cause.downcast_ref::<TypeError>() {
+            return type_errors::of_type(error, self.module).unwrap_or_else(text);
+        }
+        if let Some(error) = cause.downcast_ref::<VaryingError>() {
+            return type_errors::of_passed(error, self.module).unwrap_or_else(text);
         }
         if let Some(GlobalVariableError::MissingTypeFlags { required, seen }) = cause.downcast_ref() {
             return match required.difference(*seen) {
@@ -204,6 +236,17 @@ impl<'m> Words<'m> {
             }
             ExpressionError::InvalidArgumentType(_, index, value) => {
                 format!("argument {} is {}, which the function does not take", index + 1, self.typed(*value))
+            }
+            ExpressionError::SelectValuesTypeMismatch { accept, reject } => {
+                let text = |ty: &TypeInner| type_errors::inner_text(ty, self.module);
+                format!("`select` takes two values of one type, not {} and {}", text(reject), text(accept))
+            }
+            ExpressionError::SelectConditionNotABool { actual } => {
+                let actual = type_errors::inner_text(actual, self.module);
+                format!("the condition of `select` is {actual}, where bools are needed")
+            }
+            ExpressionError::Compose(ComposeError::ComponentType { index }) => {
+                format!("value {} in the brackets is of a type that does not fit", index + 1)
             }
             _ => return None,
         })
@@ -296,6 +339,23 @@ impl<'m> Words<'m> {
         }
     }
 
+    /// The argument of a call with its type, also if that is a pointer.
+    fn passed(&self, value: Handle<Expression>) -> String {
+        let Some(ty) = self.types.get(value.index()).and_then(Option::as_ref) else { return self.named(value) };
+        let Some(space) = ty.inner_with(&self.module.types).pointer_space() else { return self.typed(value) };
+        let (space, access) = address_space_str(space);
+        let (space, access) = (space.unwrap_or("handle"), access.map(|access| format!(", {access}")));
+        let ty = format!("ptr<{space}, {}{}>", self.value_of(ty), access.unwrap_or_default());
+        let expression = self.function.and_then(|function| function.expressions.try_get(value).ok());
+        let named = match (self.named(value).strip_prefix('`'), expression) {
+            (Some(rest), Some(expression)) if !matches!(expression, Expression::FunctionArgument(_)) => {
+                format!("`&{rest}")
+            }
+            _ => self.named(value),
+        };
+        format!("{named} ({ty})")
+    }
+
     /// The type of what a pointer is for.
     fn pointee(&self, pointer: Handle<Expression>) -> Option<String> {
         self.types.get(pointer.index())?.as_ref().map(|ty| self.value_of(ty))
@@ -325,7 +385,7 @@ fn name_in<T>(all: &Arena<T>, index: usize, name: impl Fn(&T) -> Option<&str>) -
 }
 
 /// The types of all expressions that have one.
-fn types_of(module: &Module, function: &Function) -> Vec<Option<TypeResolution>> {
+pub(super) fn types_of(module: &Module, function: &Function) -> Vec<Option<TypeResolution>> {
     let mut types: Vec<Option<TypeResolution>> = Vec::with_capacity(function.expressions.len());
     for (handle, expression) in function.expressions.iter() {
         let context = ResolveContext::with_locals(module, &function.local_variables, &function.arguments);

@@ -19,6 +19,8 @@ mod overrides;
 mod size;
 #[cfg(test)]
 mod tests;
+mod type_errors;
+mod type_place;
 mod window;
 
 use std::collections::BTreeMap;
