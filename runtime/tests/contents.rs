@@ -119,7 +119,7 @@ fn numbers_that_a_range_cuts_are_noticed() -> Result<(), Error> {
     // After a head.
     let list = context.typed_buffer_with_tail(&Head { count: 1 }, &[1.0f32, 2.0])?;
     let error = shown(context.read_range::<f32>(&list, 6..10));
-    assert_eq!(error, of(12, "byte 6 is inside of a number: f32 begins at byte 4"));
+    assert_eq!(error, of(12, "byte 6 is inside of a value: those of type `f32` have 4 bytes"));
     Ok(())
 }
 
