@@ -355,7 +355,8 @@ fn what_the_program_has_taken_stays_known() {
         assert_eq!(dispatch(), first);
     }
     let stats = device.check_stats();
-    // The first one shows something new, and four others show nothing new; then the second, fourth and eighth run again.
+    // The first one shows something new, and four others show nothing new; then the second, fourth and eighth run
+    // again.
     assert_eq!((stats.dispatches, stats.confirmed, stats.dispatches_repeated), (20, 20, 8));
 }
 
