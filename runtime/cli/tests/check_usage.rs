@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use std::process::Command;
-
-use crate::common::{Ended, Folder, has_glsl};
+use crate::common::{Folder, has_glsl};
 use serde_json::Value as Json;
 
 /// All invocations write a word: a race, and its lines.
@@ -15,28 +13,25 @@ const RACY: &str = "@group(0) @binding(0) var<storage, read_write> d: array<u32>
 
 const LINE: &str = "run racy.wgsl --bind 0.0=zeros:4";
 
-fn with_environment(folder: &Folder, line: &str, value: &str) -> Ended {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
-    command.current_dir(folder.path()).args(line.split_whitespace()).env("SPELTER_CHECK", value);
-    Ended::from(command.output().unwrap())
-}
-
 #[test]
 fn the_environment_turns_checked_mode_on_as_the_option_does() {
     let folder = Folder::with("usage-environment", "racy.wgsl", RACY);
     for (value, status, found) in [("spec", 66, true), ("1", 66, true), ("0", 0, false), ("", 0, false)] {
-        let ended = with_environment(&folder, LINE, value);
+        let ended = folder.with_environment(LINE, &[("SPELTER_CHECK", value)]);
         assert_eq!(ended.status, status, "{value}\n{}", ended.stderr);
         assert_eq!(ended.stderr.contains("error[SPELTER-RACE-WAW]"), found, "{}", ended.stderr);
         assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
     }
     // Then there are the options of checked mode, too.
-    assert_eq!(with_environment(&folder, &format!("{LINE} --error-exitcode 7"), "common").status, 7);
-    let wrong = with_environment(&folder, LINE, "vague");
+    assert_eq!(
+        folder.with_environment(&format!("{LINE} --error-exitcode 7"), &[("SPELTER_CHECK", "common")]).status,
+        7
+    );
+    let wrong = folder.with_environment(LINE, &[("SPELTER_CHECK", "vague")]);
     assert_eq!(wrong.status, 2, "{}", wrong.stderr);
     assert!(wrong.stderr.contains("SPELTER_CHECK=vague: neither 1 nor 0, nor a profile"), "{}", wrong.stderr);
     // Other commands report no findings, so the variable means nothing to them.
-    let demo = with_environment(&folder, "demo reduce", "spec");
+    let demo = folder.with_environment("demo reduce", &[("SPELTER_CHECK", "spec")]);
     assert_eq!(demo.status, 0, "{}", demo.stderr);
 }
 

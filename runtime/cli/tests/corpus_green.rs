@@ -3,19 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use std::process::{Command, Stdio};
-
 use serde_json::Value as Json;
 
-use crate::common::{Ended, Folder, has_glsl};
+use crate::common::{Folder, has_glsl};
 use crate::corpus::{FRAGMENT, IMAGE, RACY, RIGHT};
-
-/// With variables.
-fn spelter_with(folder: &Folder, line: &str, variables: &[(&str, &str)]) -> Ended {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
-    command.current_dir(folder.path()).args(line.split_whitespace()).stdin(Stdio::null());
-    Ended::from(command.envs(variables.iter().copied()).output().unwrap())
-}
 
 #[test]
 fn results_are_of_the_files_that_a_file_names() {
@@ -87,14 +78,14 @@ fn an_order_that_hangs_hides_no_race_of_others() {
 #[test]
 fn variables_are_those_of_other_commands() {
     let folder = Folder::with("green_variables", "racy.wgsl", RACY);
-    let ended = spelter_with(&folder, "test racy.wgsl", &[("SPELTER_CHECK", "1")]);
+    let ended = folder.with_environment("test racy.wgsl", &[("SPELTER_CHECK", "1")]);
     assert_eq!(ended.status, 66, "{}{}", ended.stdout, ended.stderr);
-    let ended = spelter_with(&folder, "test racy.wgsl", &[("SPELTER_CHECK", "mmx")]);
+    let ended = folder.with_environment("test racy.wgsl", &[("SPELTER_CHECK", "mmx")]);
     assert!(ended.status == 2 && ended.stderr.contains("SPELTER_CHECK"), "{}", ended.stderr);
     for line in ["test racy.wgsl --check", "run racy.wgsl --bind 0.0=zeros:4 --check", "check"] {
         let command = if line == "check" { " -- true" } else { "" };
         let line = format!("{line} --many-seeds 2{command}");
-        let ended = spelter_with(&folder, &line, &[("SPELTER_SCHEDULE", "random:9")]);
+        let ended = folder.with_environment(&line, &[("SPELTER_SCHEDULE", "random:9")]);
         assert_eq!(ended.status, 2, "{line}: {}", ended.stderr);
         assert!(ended.stderr.contains("it cannot be used with SPELTER_SCHEDULE"), "{}", ended.stderr);
     }

@@ -2,9 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use std::process::Command;
-
-use crate::common::{Ended, Folder};
+use crate::common::Folder;
 
 /// 60 blocks of 64 programs.
 const JOBS: &str = "litmus --generate --events 3 --count 3840";
@@ -221,10 +219,7 @@ fn scripts_on_another_device_are_another_job_array() {
     let folder =
         Folder::with("jobs_device", "a.amber", "#!amber\nBUFFER b DATA_TYPE uint32 DATA 7 END\nEXPECT b IDX 0 EQ 7\n");
     let run = |options: &str, variable: (&str, &str)| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
-        let line = format!("test a.amber --results r.jsonl {options}");
-        command.current_dir(folder.path()).args(line.split_whitespace()).env(variable.0, variable.1);
-        Ended::from(command.output().unwrap())
+        folder.with_environment(&format!("test a.amber --results r.jsonl {options}"), &[variable])
     };
     let same = [
         ("--backend interpreter --workers 3", ("SPELTER_STATS", "")),

@@ -29,6 +29,14 @@ impl JobsLeft {
         Self { shard, jobs, next: Some(shard.numbers().0), done, left }
     }
 
+    /// Takes a job out, wherever its place is. Says whether it was left.
+    pub fn remove(&mut self, job: u64) -> bool {
+        let is_ahead = self.next.is_some_and(|next| next <= job) && job < self.jobs;
+        let is_left = is_ahead && self.shard.has(job) && self.done.insert(job);
+        self.left -= u64::from(is_left);
+        is_left
+    }
+
     /// How many there are.
     pub fn count_left(&self) -> u64 {
         self.left
@@ -53,6 +61,14 @@ impl Iterator for JobsLeft {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_is_removed_once() {
+        let mut left = JobsLeft::new("2/2".parse().unwrap(), 8, [3].into());
+        assert_eq!(left.next(), Some(1));
+        assert_eq!([0, 1, 3, 5, 5, 9].map(|job| left.remove(job)), [false, false, false, true, false, false]);
+        assert_eq!((left.count_left(), left.collect::<Vec<_>>()), (1, vec![7]));
+    }
 
     #[test]
     fn jobs_that_are_not_done_are_left() {

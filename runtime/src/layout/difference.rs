@@ -122,17 +122,8 @@ pub(super) fn uniform(layout: &DataLayout) -> Option<ScalarType> {
 #[cfg(test)]
 mod tests {
     use super::super::Layout;
+    use super::super::test_layouts::{F32, member, structure};
     use super::*;
-
-    const F32: ScalarType = ScalarType::Float(32);
-
-    fn member(name: &str, offset: u64, layout: DataLayout) -> DataMember {
-        DataMember { name: name.into(), offset, layout }
-    }
-
-    fn structure(members: Vec<DataMember>) -> DataLayout {
-        DataLayout::Struct { name: "Params".into(), members }
-    }
 
     #[test]
     fn each_difference_is_named() {

@@ -9,6 +9,8 @@ mod difference;
 mod element;
 mod names;
 mod scalar;
+#[cfg(test)]
+mod test_layouts;
 
 pub use block::Block;
 pub(crate) use block::{BlockPlace, of_buffer, of_push, with_rule};

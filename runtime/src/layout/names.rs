@@ -188,19 +188,10 @@ fn quoted_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Layout;
     use super::super::difference::difference;
-    use super::super::{Layout, ScalarType};
+    use super::super::test_layouts::{F32, member, structure};
     use super::*;
-
-    const F32: ScalarType = ScalarType::Float(32);
-
-    fn member(name: &str, offset: u64, layout: DataLayout) -> DataMember {
-        DataMember { name: name.into(), offset, layout }
-    }
-
-    fn structure(members: Vec<DataMember>) -> DataLayout {
-        DataLayout::Struct { name: "Params".into(), members }
-    }
 
     /// Two numbers that are swapped, within what wraps or repeats them on one side only.
     #[test]

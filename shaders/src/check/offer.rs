@@ -34,6 +34,62 @@ const RESERVE: u64 = 64;
 /// and the cells of variables that have several for each word.
 const SHARED: Range<u64> = 0..SHARED_PARTS + MAX_SCALE * SHARED_BYTES;
 
+/// The descriptors of a dispatch that its checks concern.
+struct Descriptors<'a> {
+    checks: &'a InlineChecks,
+    buffers: &'a [GuestSlice],
+    /// Of each whether machine code may settle accesses through it: no other one has a part of its memory.
+    alone: Vec<bool>,
+}
+
+struct Descriptor {
+    number: u32,
+    /// The planes that its accesses need.
+    planes: PlaneSet,
+    alone: bool,
+    parts: Parts,
+    /// The addresses of its cells.
+    range: Range<u64>,
+}
+
+impl Descriptors<'_> {
+    fn all(&self) -> impl Iterator<Item = Descriptor> {
+        let checks = self.checks;
+        checks.descriptors.iter().zip(&checks.planes).zip(&self.alone).map(move |((&number, &planes), &alone)| {
+            let (parts, range) = self.cells(number);
+            Descriptor { number, planes, alone, parts, range }
+        })
+    }
+
+    /// How a descriptor's memory is divided into cells, and the addresses of these.
+    fn cells(&self, number: u32) -> (Parts, Range<u64>) {
+        let slice = self.buffers.get(number as usize).copied().unwrap_or(GuestSlice::EMPTY);
+        let start = slice.address() as u64;
+        let parts = Parts::of_device(start, self.checks.grain_of_descriptor(number).unwrap_or(4));
+        (parts, parts.cells(start..start + slice.len()))
+    }
+
+    /// Whether one has more cells of less than a word than machine code has numbers for: the length of their range has
+    /// 32 bits.
+    fn are_long(&self) -> bool {
+        self.checks.descriptors.iter().zip(&self.checks.grains).any(|(&number, &grain)| {
+            let range = self.cells(number).1;
+            grain < 4 && range.end - range.start > u64::from(u32::MAX)
+        })
+    }
+
+    /// The bytes of the longest range whose cells say that its words have histories.
+    fn longest_history(&self) -> u64 {
+        let shared = self.all().filter(|descriptor| !descriptor.alone && has_cells(descriptor.planes));
+        shared.map(|descriptor| descriptor.range.end - descriptor.range.start).max().unwrap_or(0)
+    }
+}
+
+/// What nothing writes has no cells.
+fn has_cells(planes: PlaneSet) -> bool {
+    planes.both(PlaneSet::CELLS) != PlaneSet::NONE
+}
+
 impl Detector {
     /// Reserves planes for device memory at these addresses, so that machine code can settle accesses to it. `None` if
     /// the system has not as many addresses, or memory was accessed already.
@@ -62,6 +118,31 @@ impl Detector {
         if !self.device.has_reserved() || !self.may_divide(checks) {
             return None;
         }
+        let shared = self.bind_variables(checks)?;
+        let private = self.privacy(index(StorageClass::Uniform))?;
+        let descriptors = self.descriptors(checks, buffers)?;
+        let history = self.histories(descriptors.longest_history())?;
+        self.bind_descriptors(&descriptors, private)?;
+        let first_words = SHARED_BYTES..SHARED_BYTES + 4 * u64::from(state::WORDS);
+        let memory = InlineMemory {
+            planes: descriptors.all().map(|descriptor| self.planes(&descriptor, history)).collect(),
+            shared: [Plane::Written, Plane::Read].map(|plane| shared.slice(plane, SHARED)),
+            state: shared.slice(Plane::Written, first_words),
+        };
+        memory.state.fill(0, memory.state.len(), 0);
+        for Descriptor { number, parts, .. } in descriptors.all().filter(|descriptor| descriptor.alone) {
+            self.parts.set_descriptor(number, parts);
+        }
+        for (variable, &grain) in checks.variables.iter().zip(&checks.variable_grains) {
+            self.parts.set_variable(variable.number, Parts::of_variable(variable.first, grain));
+        }
+        self.inlined = Some(memory.state);
+        self.publish();
+        Some(memory)
+    }
+
+    /// Binds the cells of the workgroup variables, and returns the planes of workgroup memory.
+    fn bind_variables(&mut self, checks: &InlineChecks) -> Option<Arc<Planes>> {
         if self.shared.is_empty() && !self.shared.has_reserved() {
             self.shared.reserve(Planes::new(SHARED)?);
         }
@@ -78,102 +159,73 @@ impl Detector {
                 return None;
             }
         }
-        let private = self.privacy(index(StorageClass::Uniform))?;
-        let parts_of = |number: u32| {
-            let slice = buffers.get(number as usize).copied().unwrap_or(GuestSlice::EMPTY);
-            Parts::of_device(slice.address() as u64, checks.grain_of_descriptor(number).unwrap_or(4))
-        };
-        // The addresses of the cells.
-        let range_of = |number: u32| {
-            let slice = buffers.get(number as usize).copied().unwrap_or(GuestSlice::EMPTY);
-            let start = slice.address() as u64;
-            parts_of(number).cells(start..start + slice.len())
-        };
-        // Machine code has the length of a range of cells in 32 bits.
-        let is_long = |(&number, &grain): (&u32, &u32)| {
-            let range = range_of(number);
-            grain < 4 && range.end - range.start > u64::from(u32::MAX)
-        };
-        if checks.descriptors.iter().zip(&checks.grains).any(is_long) {
+        Some(shared)
+    }
+
+    /// The descriptors of the checks, if machine code may settle accesses through one of them.
+    fn descriptors<'a>(&self, checks: &'a InlineChecks, buffers: &'a [GuestSlice]) -> Option<Descriptors<'a>> {
+        let mut descriptors = Descriptors { checks, buffers, alone: Vec::new() };
+        if descriptors.are_long() {
             return None;
         }
-        let mut alone = alone(checks, buffers)?;
+        descriptors.alone = alone(checks, buffers)?;
         // An image may have the memory of a buffer, and its accesses have the cells of words.
         let is_image = |action: &Action| match action {
             Action::Access { class, .. } | Action::Atomic { class, .. } => *class == index(StorageClass::Image),
             Action::Fence(_) | Action::Barrier { .. } => false,
         };
         if self.actions.iter().any(is_image) {
-            alone.iter_mut().zip(&checks.grains).for_each(|(alone, &grain)| *alone &= grain == 4);
+            descriptors.alone.iter_mut().zip(&checks.grains).for_each(|(alone, &grain)| *alone &= grain == 4);
         }
-        if !checks.descriptors.is_empty() && !alone.contains(&true) {
+        if !checks.descriptors.is_empty() && !descriptors.alone.contains(&true) {
             return None;
         }
         // Atomics that are mutually ordered are only noted: what else accesses their memory would not be compared.
-        let is_alone =
-            |number: u32| checks.descriptors.iter().zip(&alone).any(|(&other, &alone)| alone && other == number);
+        let is_alone = |number: u32| {
+            checks.descriptors.iter().zip(&descriptors.alone).any(|(&other, &alone)| alone && other == number)
+        };
         let noted = |site: Site| matches!(self.actions.get(site.index()), Some(Action::Atomic { .. }));
-        if checks.sites.iter().any(|&(site, number)| noted(site) && !is_alone(number)) {
-            return None;
-        }
-        // What nothing writes has no cells.
-        let has_cells = |planes: &PlaneSet| planes.both(PlaneSet::CELLS) != PlaneSet::NONE;
-        let others = checks.descriptors.iter().zip(&checks.planes).zip(&alone);
-        let others = others.filter(|((_, planes), alone)| !**alone && has_cells(planes));
-        let others = others.map(|((number, _), _)| range_of(*number));
-        let history = self.histories(others.map(|range| range.end - range.start).max().unwrap_or(0))?;
-        let with_planes = checks.descriptors.iter().zip(&checks.planes).zip(&alone).filter(|(_, alone)| **alone);
-        let ranges: Vec<_> = with_planes.clone().map(|((&number, &planes), _)| (range_of(number), planes)).collect();
+        let all_alone = checks.sites.iter().all(|&(site, number)| !noted(site) || is_alone(number));
+        all_alone.then_some(descriptors)
+    }
+
+    /// Binds the cells of descriptors that have their memory alone, and marks what the others access without cells.
+    fn bind_descriptors(&mut self, descriptors: &Descriptors, private: bool) -> Option<()> {
+        let (alone, others): (Vec<_>, Vec<_>) = descriptors.all().partition(|descriptor| descriptor.alone);
         // Machine code marks it, however many descriptors have its memory.
-        let marked = checks.descriptors.iter().zip(&checks.planes).zip(&alone);
-        let marked = marked.filter(|((_, planes), alone)| !**alone && !has_cells(planes));
-        let marked = merged(marked.map(|((&number, &planes), _)| (range_of(number), planes)));
+        let marked = others.into_iter().filter(|descriptor| !has_cells(descriptor.planes));
+        let marked = merged(marked.map(|Descriptor { range, planes, .. }| (range, planes)));
         let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
-        let all: Vec<_> = ranges.iter().chain(&marked).cloned().collect();
+        let ranges = alone.iter().map(|descriptor| (descriptor.range.clone(), descriptor.planes));
+        let all: Vec<_> = ranges.chain(marked.iter().cloned()).collect();
         if !self.device.has_room(&all, limit) {
             return None;
         }
         if !marked.into_iter().all(|(range, planes)| self.device.mark(range, planes)) {
             return None;
         }
-        for ((&number, _), (range, planes)) in with_planes.map(|(with, _)| with).zip(ranges) {
+        for Descriptor { number, range, planes, .. } in alone {
             let attribute = self.attribute(number, index(StorageClass::Uniform), private);
             let bound = range.is_empty() || self.device.bind(range, attribute, planes, u64::MAX);
             if !bound || !self.has_one_reference(attribute) {
                 return None;
             }
         }
-        let device = &self.device;
-        let of = |plane, number| {
-            let range = range_of(number);
-            device.reserved(&range).map_or(GuestSlice::EMPTY, |planes| planes.slice(plane, range))
-        };
-        let all = |((&number, planes), &alone): ((&u32, &PlaneSet), &bool)| {
-            let [written, read, wrote, has_read] =
-                [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(|plane| of(plane, number));
-            if alone || !has_cells(planes) {
-                [written, read, wrote, has_read]
-            } else {
-                let cells = history.slice(0, written.len());
-                [cells, cells, wrote, has_read]
-            }
-        };
-        let first_words = SHARED_BYTES..SHARED_BYTES + 4 * u64::from(state::WORDS);
-        let memory = InlineMemory {
-            planes: checks.descriptors.iter().zip(&checks.planes).zip(&alone).map(all).collect(),
-            shared: [Plane::Written, Plane::Read].map(|plane| shared.slice(plane, SHARED)),
-            state: shared.slice(Plane::Written, first_words),
-        };
-        memory.state.fill(0, memory.state.len(), 0);
-        for (&number, _) in checks.descriptors.iter().zip(&alone).filter(|(_, alone)| **alone) {
-            self.parts.set_descriptor(number, parts_of(number));
+        Some(())
+    }
+
+    /// The planes of a descriptor: cells that say that their words have a history, if others have its memory, too.
+    fn planes(&self, descriptor: &Descriptor, history: GuestSlice) -> [GuestSlice; 4] {
+        let range = &descriptor.range;
+        let planes = self.device.reserved(range);
+        let of = |plane| planes.map_or(GuestSlice::EMPTY, |planes| planes.slice(plane, range.clone()));
+        let [written, read, wrote, has_read] = [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(of);
+        if descriptor.alone || !has_cells(descriptor.planes) {
+            [written, read, wrote, has_read]
+        } else {
+            let cells = history.slice(0, written.len());
+            [cells, cells, wrote, has_read]
         }
-        for (variable, &grain) in checks.variables.iter().zip(&checks.variable_grains) {
-            self.parts.set_variable(variable.number, Parts::of_variable(variable.first, grain));
-        }
-        self.inlined = Some(memory.state);
-        self.publish();
-        Some(memory)
     }
 
     /// Cells for this many bytes of memory each of which says that its word has a history: machine code, which settles

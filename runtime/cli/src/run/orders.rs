@@ -136,8 +136,7 @@ pub(super) fn run(
         Some(file) => file.left(),
         None => JobsLeft::of(args.check.orders(), seeds.into()),
     };
-    if orders.clone().next() == Some(0) {
-        orders.next();
+    if orders.remove(0) {
         record(&mut file, 0, all.clone(), (None, stats.is_partial(), to.failed.get(&0)), (shader, args))?;
     }
     if orders.count_left() == 0 {

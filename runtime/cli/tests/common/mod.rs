@@ -40,9 +40,14 @@ impl Folder {
 
     /// Runs `spelter` in the folder. Arguments are separated by spaces.
     pub(crate) fn spelter(&self, line: &str) -> Ended {
+        self.with_environment(line, &[])
+    }
+
+    /// The same with these variables of the environment.
+    pub(crate) fn with_environment(&self, line: &str, variables: &[(&str, &str)]) -> Ended {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
         command.current_dir(&self.0).args(line.split_whitespace()).stdin(Stdio::null());
-        Ended::from(command.output().unwrap())
+        Ended::from(command.envs(variables.iter().copied()).output().unwrap())
     }
 
     /// The standard output of a run that must succeed.
