@@ -88,7 +88,7 @@ fn find(kernel: &Kernel) -> SecondaryMap<Variable, CandidateVariable> {
                     }
                 }
                 InstData::Atomic { place: Place::Variable { variable, .. }, .. } => {
-                    candidates[variable].disqualified = true
+                    candidates[variable].disqualified = true;
                 }
                 _ => {}
             }

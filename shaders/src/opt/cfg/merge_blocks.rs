@@ -24,7 +24,7 @@ pub(super) fn blocks(kernel: &mut Kernel) -> bool {
 struct BlockMerger {
     /// How many edges lead to each block.
     incoming: SecondaryMap<Block, u32>,
-    /// The blocks that an annotation of another block names as its merge or continuing block.
+    /// The blocks that annotations name as a merge or continuing block.
     named: EntitySet<Block>,
     /// The block that a block was merged into.
     merged_into: SecondaryMap<Block, Option<Block>>,
