@@ -1,8 +1,6 @@
 //! What `spelter test --check` may not report as a success: what was not checked, what has changed since, what another
 //! order hides.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
 use serde_json::Value as Json;
 
 use crate::common::{Folder, has_glsl};
