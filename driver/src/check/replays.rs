@@ -4,6 +4,8 @@
 //! A suspicion has the later access of a race and a word. All pairs of lines that race in that word are reported, each
 //! once, however often they do: so that one that is suppressed hides no other.
 
+mod rounds;
+
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::HashSet;
@@ -13,20 +15,11 @@ use spelter_shaders::ir::{Kernel, Site};
 use super::confirm::{Candidate, Confirmed, Filter, Pairs, Room, Verdict, confirm_within};
 use super::dispatch::{DispatchRun, word};
 use super::further::{Further, OpenPair};
-use super::guards::Guards;
 use super::log::{Accessed, Log, Word};
 use super::record::{Interrupted, Record, Wanted};
 use super::slice::Undecided;
 use super::word_facts::LastWord;
-
-/// Words that one replay records, at most: each needs a look-up for every access.
-const MAX_WORDS: usize = 1 << 15;
-
-/// What the replays of a dispatch observe, at most: another one begins only below.
-const MAX_WORK: u64 = 1 << 26;
-
-/// Replays that a dispatch may have whatever they observe.
-const MIN_REPLAYS: u32 = 16;
+use rounds::Rounds;
 
 /// The most warnings about lines that were not compared at each word that they access.
 const MAX_WARNINGS: usize = 16;
@@ -114,98 +107,7 @@ impl DispatchRun<'_> {
     /// Reports what is a race of these candidates, and what may be one. Says where the kernel was if the device stopped
     /// it meanwhile.
     pub(super) fn decide_all(&self, kinds: &[Candidates]) -> Option<Interrupted> {
-        let mut races = Races::new(&self.code.all().kernel);
-        let mut left: Vec<_> = kinds.iter().map(Suspicion::new).collect();
-        if self.snapshot.is_none() {
-            let why = "the dispatch could not run again: the copy of the memory that it may write exceeds the limit";
-            left.iter().for_each(|suspicion| self.give_up(&races, suspicion, why));
-            return None;
-        }
-        let (mut max_examples, mut replays, mut work) = (left.len(), 0, 0);
-        let mut interrupted = None;
-        let may_repeat = |replays, work| (replays < MIN_REPLAYS || work < MAX_WORK) && !self.pass.is_over();
-        while !left.is_empty() && interrupted.is_none() && may_repeat(replays, work) {
-            let mut words = 0;
-            let fits = |suspicion: &&Suspicion<'_>| {
-                words += suspicion.examples.len();
-                words <= MAX_WORDS
-            };
-            let count = left.iter().take_while(fits).count().min(max_examples).max(1);
-            let later = left.split_off(count);
-            let mut room = MAX_WORDS.saturating_sub(left.iter().map(|suspicion| suspicion.examples.len()).sum());
-            for suspicion in &mut left {
-                match room.checked_sub(suspicion.later.len()) {
-                    Some(rest) => room = rest,
-                    None => suspicion.leave_out_later(),
-                }
-            }
-            let Some(record) = self.record(&Wanted::of_candidates(left.iter().flat_map(Suspicion::candidates))) else {
-                left.extend(later);
-                break;
-            };
-            replays += 1;
-            work += record.work;
-            interrupted = record.interrupted;
-            let mut undecided = Vec::new();
-            let mut last = LastWord::default();
-            for mut suspicion in left {
-                let was_confirmed = suspicion.is_confirmed;
-                let open = races.decide((&record.log, &mut last), &mut suspicion);
-                match (was_confirmed, suspicion.is_confirmed) {
-                    (false, true) => self.code.checker.count(|counts| counts.confirmed += 1),
-                    (false, false) if open.is_empty() => self.code.checker.count(|counts| counts.refuted += 1),
-                    _ => {}
-                }
-                undecided.push((suspicion, open));
-            }
-            // A word may have millions of accesses, and another record follows.
-            drop(last);
-            let mut found = races.take();
-            let mut with_atomics = None;
-            let is_whole = interrupted.is_none() && record.log.stopped.is_none();
-            if is_whole && !found.is_empty() && !record.log.has_all_atomics() {
-                with_atomics = self.with_atomics(&mut found, &mut races.room);
-                work += with_atomics.as_ref().map_or(0, |record| record.work);
-                interrupted = with_atomics.as_ref().and_then(|record| record.interrupted);
-                replays += 1;
-            }
-            let guards =
-                Guards::new(&with_atomics.as_ref().unwrap_or(&record).log, found.iter().map(|race| &race.confirmed));
-            for LineRace { confirmed, cause, count, kinds, .. } in &found {
-                let error = self.race(confirmed, (*cause, (*count).max(1)), &|| self.flags(&guards, confirmed));
-                kinds.iter().for_each(|kind| self.code.settled.confirmed(kind, &error));
-            }
-            // All races of this record are known now.
-            let mut again = Vec::new();
-            for (mut suspicion, mut open) in undecided {
-                open.retain(|open| !suspicion.is_confirmed || !self.is_known(&races, open.example, open.pair));
-                // With fewer words there may be room for all that happens.
-                if count > 1 && open.iter().any(|open| open.why == Undecided::Memory) {
-                    suspicion.examples = open.iter().map(|open| open.example).collect();
-                    suspicion.leave_out_later();
-                    again.push(suspicion);
-                } else {
-                    let open = open.iter().map(|open| (open.example, open.why.to_string(), open.pair));
-                    self.warn(&suspicion, open);
-                    self.warn_of_left_out(&mut races, &suspicion);
-                }
-            }
-            if !again.is_empty() {
-                max_examples = count / 2;
-            }
-            again.extend(later);
-            left = again;
-        }
-        let why = match interrupted {
-            Some(_) => "the dispatch was stopped, and was not repeated to its end",
-            None => "repeating the dispatch for each suspicion would take too long",
-        };
-        for suspicion in &left {
-            self.give_up(&races, suspicion, why);
-            self.warn_of_left_out(&mut races, suspicion);
-        }
-        self.warn_of_open_lines(&races);
-        interrupted.filter(|_| self.ended)
+        Rounds::new(self, kinds).run()
     }
 
     /// Counts the lines that may race beside a race that was found, and warns of the first ones. Of those that were

@@ -1,11 +1,11 @@
 //! Invalidation: the contents of a resource become undefined, without a wait for its users.
 
-use super::Context;
+use super::{Context, Renaming};
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::image::ImagePart;
-use crate::outcome::{Action, Outcome, Waits};
-use crate::replace::{self, Invalidated, KeptReason, Room};
+use crate::outcome::{Outcome, Waits};
+use crate::replace;
 use crate::resource::Resource;
 
 impl Context {
@@ -33,40 +33,10 @@ impl Context {
     }
 
     pub(super) fn invalidate_all(&self, resource: &Resource) -> Result<Outcome, Error> {
-        self.invalidate_with(resource, |room, _| {
+        Renaming::new(&self.inner, resource, true).run(|room, _| {
             let mut state = self.inner.lock();
             replace::invalidate(&self.inner.share, &mut state, (resource, &mut resource.state()), room)
         })
-    }
-
-    /// Retries `run` until the resource is invalidated or mapped. Waits for memory in between, when no lock is held.
-    fn invalidate_with(
-        &self,
-        resource: &Resource,
-        mut run: impl FnMut(Room, &mut Waits) -> Result<Invalidated, Error>,
-    ) -> Result<Outcome, Error> {
-        let (mut room, mut waits) = (Room::Wanted, Waits::empty());
-        let action = loop {
-            match run(room, &mut waits)? {
-                Invalidated::Kept(KeptReason::Room) => {
-                    waits.note(Waits::BUDGET, self.inner.room_for(resource, resource.size())?);
-                    room = Room::Made;
-                }
-                Invalidated::Kept(KeptReason::Memory(object)) => {
-                    waits.note(Waits::NO_MEMORY, self.inner.wait_without_memory((resource, &object))?);
-                    room = Room::Never;
-                }
-                Invalidated::Kept(KeptReason::Mapped) => break Action::Refused,
-                Invalidated::Done(action, garbage) => {
-                    drop(garbage); // no lock is held
-                    break action;
-                }
-            }
-        };
-        if waits.stalls() {
-            self.inner.share.memory().counters.stalls_taken.one();
-        }
-        Ok(self.inner.outcome(resource, action, waits))
     }
 
     /// Makes the contents of an image, or of some of its levels and layers, undefined: see [`Context::invalidate`].
@@ -105,7 +75,7 @@ impl Context {
         } else {
             None
         };
-        self.invalidate_with(resource, |room, waits| {
+        Renaming::new(&self.inner, resource, true).run(|room, waits| {
             let what = (&ranges[..], junk.as_ref());
             self.inner.record_noting(waits, |state| replace::invalidate_part(share, state, resource, what, room))
         })

@@ -6,6 +6,7 @@ mod create;
 mod inner;
 mod inspect;
 mod invalidate;
+mod renaming;
 mod resize;
 mod sets;
 mod slots;
@@ -18,6 +19,7 @@ use spelter_driver::Device;
 pub use builder::ContextBuilder;
 pub use create::BufferBuilder;
 pub(crate) use inner::ContextInner;
+pub(crate) use renaming::{Attempt, Renaming};
 
 use crate::error::{Error, rule};
 use crate::fence::Fence;

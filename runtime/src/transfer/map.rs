@@ -14,12 +14,11 @@ use spelter_locks::Mutex;
 
 use super::buffer::check_type;
 use super::flags::{MapFlags, check_flags};
+use super::map_claim::{MapClaim, MapStrategy};
 use super::mapped_range::MappedRange;
 use super::read::values_of;
-use super::target::check_inside;
-use super::upload::idle_object;
 use crate::buffer::{Buffer, BufferSlice};
-use crate::context::{Context, ContextInner};
+use crate::context::{Context, ContextInner, Renaming};
 use crate::error::{Error, rule};
 use crate::events::Event;
 use crate::ids::Access;
@@ -27,7 +26,6 @@ use crate::layout::BufferType;
 use crate::mappings::UseOrigin;
 use crate::object::ResourceObject;
 use crate::outcome::{Action, Outcome, Waits};
-use crate::replace::{self, Invalidated, KeptReason, Room};
 use crate::resource::Resource;
 use crate::valid::Ranges;
 
@@ -104,119 +102,37 @@ impl Context {
     }
 }
 
-/// How a mapping accesses the bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MapStrategy {
-    /// The object is accessed in place, without a wait.
-    Direct,
-    /// Writes go to a staging buffer and are copied in order by `unmap`.
-    Stage,
-    /// The object is accessed in place, after a wait for the batches that conflict with this access.
-    Wait(Access),
-}
-
 impl Mapped {
     fn new(context: &Arc<ContextInner>, buffer: &Buffer, range: Range<u64>, flags: MapFlags) -> Result<Self, Error> {
         let (resource, contents) = (buffer.resource(), buffer.contents());
         let bytes = range.end - range.start;
-        let (mut may_rename, mut room) = (true, Room::Wanted);
-        // Whether the object was found in use, and why the host waited.
-        let (mut busy, mut waits) = (false, Waits::empty());
-        let (mapped, object, mut step, replaced) = loop {
-            let mut state = context.lock();
-            let mut inner = resource.state();
-            let object = Arc::clone(inner.object(resource, "map")?);
-            check_inside("map", resource, &object, &range)?;
-            if let Some(other) = inner.mappings.overlapping(&range) {
-                let Range { start, end } = &range;
-                let problem = format!(
-                    "map: bytes {start}..{end} of {}: bytes {}..{} are mapped",
-                    resource.described(),
-                    other.start,
-                    other.end
-                );
-                return Err(Error::resource(problem, rule::MAPPED_TWICE));
-            }
-            let unsynchronized = flags.contains(MapFlags::UNSYNCHRONIZED);
-            let access = if flags.contains(MapFlags::WRITE) { Access::Write } else { Access::Read };
-            if inner.is_copied(&range, access) && !unsynchronized {
-                let ended = context.share.gate().count();
-                drop((inner, state));
-                waits |= context.wait_for_copy(ended, (Some(resource.id()), || resource.described()));
-                continue;
-            }
-            let whole = flags.contains(MapFlags::DISCARD_WHOLE)
-                || (flags.contains(MapFlags::DISCARD_RANGE) && inner.valid().lies_in(&range));
-            if whole && may_rename && !unsynchronized && !inner.valid().is_empty() {
-                busy |= inner.is_busy();
-                match replace::invalidate(&context.share, &mut state, (resource, &mut inner), room)? {
-                    Invalidated::Done(action, garbage) => {
-                        // In the same step as the invalidation: a thread that looks from now on finds the mapping.
-                        let claimed = idle_object(&inner)
-                            .map(|object| (MappedRange::new(context, resource, &mut inner, &range, flags), object));
-                        drop((inner, state));
-                        drop(garbage);
-                        if let Some((mapped, object)) = claimed {
-                            break (mapped, object, MapStrategy::Direct, action.is_replaced().then_some(action));
-                        }
-                        // Other contexts use it again. Slots that kernels can write through make it valid at once, so
-                        // it is not discarded again.
-                        may_rename = false;
-                    }
-                    Invalidated::Kept(KeptReason::Room) => {
-                        drop((inner, state));
-                        waits.note(Waits::BUDGET, context.room_for(resource, resource.size())?);
-                        room = Room::Made;
-                    }
-                    Invalidated::Kept(KeptReason::Memory(object)) => {
-                        drop((inner, state));
-                        waits.note(Waits::NO_MEMORY, context.wait_without_memory((resource, &object))?);
-                        // The object stays, and its contents are forgotten in place.
-                        room = Room::Never;
-                    }
-                    Invalidated::Kept(KeptReason::Mapped) => may_rename = false,
-                }
-                continue;
-            }
-            drop(state);
-            let holds = inner.write_must_wait(&range);
-            let step = match conflicting_access(&object, flags, holds) {
-                None => MapStrategy::Direct,
-                Some(access) if flags.intersects(MapFlags::READ | MapFlags::PERSISTENT) => MapStrategy::Wait(access),
-                Some(_) if bytes <= context.share.memory().budget / 4 => MapStrategy::Stage,
-                Some(access) => MapStrategy::Wait(access),
-            };
-            if flags.contains(MapFlags::DISCARD_RANGE) && !inner.is_busy() {
-                replace::forget(&context.share, resource, &mut inner, range.clone())?;
-            }
-            // Before the lock is released: from here on no thread maps the same bytes or replaces the object.
-            let mapped = MappedRange::new(context, resource, &mut inner, &range, flags);
-            break (mapped, object, step, None);
-        };
+        // It renames only what the flags discard.
+        let mut renaming = Renaming::new(context, resource, true);
+        let claim = MapClaim::new((context, resource), &range, flags, &mut renaming)?;
+        let MapClaim { mapped, object, mut strategy, replaced } = claim;
         let (mut target, mut start, mut staged) = (object, range.start, None);
-        if step == MapStrategy::Stage {
-            busy = true;
-            match context.staging(resource, bytes, &mut waits) {
+        if strategy == MapStrategy::Stage {
+            renaming.busy = true;
+            match context.staging(resource, bytes, &mut renaming.waits) {
                 Ok(staging) => {
                     (target, start, staged) = (staging, 0, Some(Mutex::new(Ranges::new())));
                 }
                 // No memory for a staging buffer: in place, after a wait.
-                Err(Error::OutOfMemory(_)) => step = MapStrategy::Wait(Access::Write),
+                Err(Error::OutOfMemory(_)) => strategy = MapStrategy::Wait(Access::Write),
                 Err(error) => return Err(error),
             }
         }
-        if let MapStrategy::Wait(access) = step {
+        if let MapStrategy::Wait(access) = strategy {
             let waited = context.wait_for((resource, &target), access, (Waits::USERS, "map"))?;
             if waited && flags.contains(MapFlags::READ) {
                 context.share.memory().counters.read_waits.one();
-                waits.note(Waits::READ_BACK, waited);
+                renaming.waits.note(Waits::READ_BACK, waited);
             } else {
-                waits.note(Waits::USERS, waited);
+                renaming.waits.note(Waits::USERS, waited);
             }
         }
-        context.count_stall(busy, waits);
         let in_object = if staged.is_some() { Action::Staged { bytes } } else { Action::InPlace };
-        let outcome = context.outcome(resource, replaced.unwrap_or(in_object), waits);
+        let outcome = renaming.finish(replaced.unwrap_or(in_object));
         let (context, resource) = (Arc::clone(context), Arc::clone(resource));
         Ok(Self { context, resource, mapped: Some(mapped), range, contents, flags, target, start, staged, outcome })
     }
@@ -415,16 +331,6 @@ impl Mapped {
         }
         Ok(())
     }
-}
-
-/// The access that conflicts with unfinished batches, if any. `holds`: writes to the range must be ordered after the
-/// object's users.
-fn conflicting_access(object: &ResourceObject, flags: MapFlags, holds: bool) -> Option<Access> {
-    if flags.contains(MapFlags::UNSYNCHRONIZED) || !holds {
-        return None;
-    }
-    let access = if flags.contains(MapFlags::WRITE) { Access::Write } else { Access::Read };
-    object.usage.is_busy(access).then_some(access)
 }
 
 impl Drop for Mapped {

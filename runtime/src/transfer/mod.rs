@@ -4,6 +4,7 @@ mod buffer;
 mod flags;
 mod image;
 mod map;
+mod map_claim;
 mod mapped_range;
 mod read;
 mod read_back;

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::target::{Target, check_inside, region};
 use crate::barrier::Use;
-use crate::context::ContextInner;
+use crate::context::{Attempt, ContextInner, Renaming};
 use crate::error::{Error, rule};
 use crate::events::Event;
 use crate::ids::{Access, CommandKind};
@@ -17,7 +17,7 @@ use crate::mappings::UseOrigin;
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::outcome::{Action, Outcome, Waits};
-use crate::replace::{self, Invalidated, KeptReason, Room};
+use crate::replace;
 use crate::resource::{HostCopyGuard, Resource, ResourceState};
 use crate::trace::About;
 
@@ -70,12 +70,9 @@ impl ContextInner {
         bytes: &[u8],
         discard: bool,
     ) -> Result<Outcome, Error> {
-        let (mut may_rename, mut may_stage, mut room) = (true, true, Room::Wanted);
-        // Whether the object was found in use, and why the host waited.
-        let (mut busy, mut waits) = (false, Waits::empty());
+        let (mut renaming, mut may_stage) = (Renaming::new(self, resource, discard), true);
         let action = loop {
-            let mut state = self.lock();
-            let mut inner = resource.state();
+            let (state, mut inner) = (self.lock(), resource.state());
             let object = Arc::clone(inner.object(resource, what)?);
             let range = target.range(bytes.len() as u64);
             target.check(what, resource, &object, bytes.len() as u64)?;
@@ -86,11 +83,11 @@ impl ContextInner {
             if inner.is_copied(&range, Access::Write) {
                 let ended = self.share.gate().count();
                 drop((inner, state));
-                waits |= self.wait_for_copy(ended, (Some(resource.id()), || resource.described()));
+                renaming.waits |= self.wait_for_copy(ended, (Some(resource.id()), || resource.described()));
                 continue;
             }
             let idle = !inner.is_busy();
-            busy |= !idle;
+            renaming.busy |= !idle;
             if idle || !inner.write_must_wait(&range) {
                 drop(state);
                 if idle && discard && !inner.mappings.any() {
@@ -100,62 +97,25 @@ impl ContextInner {
                 // overlaps.
                 let copying = HostCopyGuard::new(resource, &mut inner, range);
                 drop(inner);
-                self.write_in_place((resource, &object), target, bytes)?;
-                drop(copying);
+                self.write_in_place((resource, &object), target, bytes, copying)?;
                 break Action::InPlace;
             }
-            let whole = discard || inner.valid().lies_in(&range);
-            match write_strategy(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard)
-            {
+            let whole = renaming.may_rename && (discard || inner.valid().lies_in(&range));
+            match write_strategy(self.share.memory(), resource.size(), bytes.len() as u64, whole, discard) {
                 WriteStrategy::Rename => {
-                    match replace::invalidate(&self.share, &mut state, (resource, &mut inner), room)? {
-                        Invalidated::Done(action, garbage) => {
-                            // In the same step as the invalidation: a thread that looks from now on finds a copy to
-                            // these bytes.
-                            let claimed = idle_object(&inner)
-                                .map(|object| (object, HostCopyGuard::new(resource, &mut inner, range)));
-                            drop((inner, state));
-                            drop(garbage);
-                            if let Some((object, copying)) = claimed {
-                                self.write_in_place((resource, &object), target, bytes)?;
-                                drop(copying);
-                                break if action.is_replaced() { action } else { Action::InPlace };
-                            }
-                            // Other contexts use it again.
-                            may_rename = false;
-                        }
-                        Invalidated::Kept(KeptReason::Room) => {
-                            drop((inner, state));
-                            waits.note(Waits::BUDGET, self.room_for(resource, resource.size())?);
-                            room = Room::Made;
-                        }
-                        Invalidated::Kept(KeptReason::Memory(object)) => {
-                            drop((inner, state));
-                            waits.note(Waits::NO_MEMORY, self.wait_without_memory((resource, &object))?);
-                            // The object stays, and discarded contents are forgotten in place. If other contexts use it
-                            // again, these bytes are ordered after those uses.
-                            (may_rename, room) = (discard, Room::Never);
-                        }
-                        Invalidated::Kept(KeptReason::Mapped) => may_rename = false,
+                    let claim =
+                        |object, inner: &mut ResourceState| (object, HostCopyGuard::new(resource, inner, range));
+                    if let Attempt::Claimed(action, (object, copying)) = renaming.attempt((state, inner), claim)? {
+                        self.write_in_place((resource, &object), target, bytes, copying)?;
+                        break if action.is_replaced() { action } else { Action::InPlace };
                     }
                 }
                 WriteStrategy::Stage if may_stage => {
                     drop((inner, state));
-                    match self.stage((resource, target), bytes, &mut waits) {
-                        Ok(pieces) => {
-                            match target {
-                                Target::Bytes(_) => {
-                                    self.copy_staged((what, UseOrigin::Host), resource, &pieces, &mut waits)?;
-                                }
-                                Target::Level(image, level, layer) => {
-                                    self.copy_level(what, &pieces, (image, level, layer), &mut waits)?;
-                                }
-                            }
-                            break Action::Staged { bytes: bytes.len() as u64 };
-                        }
-                        // No memory for a staging buffer: write in place, after a wait.
-                        Err(Error::OutOfMemory(_)) => may_stage = false,
-                        Err(error) => return Err(error),
+                    // Without memory for it: in place, after a wait.
+                    may_stage = self.write_staged(what, (resource, target), bytes, &mut renaming.waits)?;
+                    if may_stage {
+                        break Action::Staged { bytes: bytes.len() as u64 };
                     }
                 }
                 WriteStrategy::Stage | WriteStrategy::Wait => {
@@ -163,33 +123,23 @@ impl ContextInner {
                     // record.
                     let copying = HostCopyGuard::new(resource, &mut inner, range);
                     drop((inner, state));
-                    let of = (resource, &*object);
-                    waits.note(Waits::USERS, self.wait_for(of, Access::Write, (Waits::USERS, what))?);
-                    self.write_in_place((resource, &object), target, bytes)?;
-                    drop(copying);
+                    let waited = self.wait_for((resource, &object), Access::Write, (Waits::USERS, what))?;
+                    renaming.waits.note(Waits::USERS, waited);
+                    self.write_in_place((resource, &object), target, bytes, copying)?;
                     break Action::InPlace;
                 }
             }
         };
-        self.count_stall(busy, waits);
-        Ok(self.outcome(resource, action, waits))
+        Ok(renaming.finish(action))
     }
 
-    /// Counts a host write or mapping that waited, or that found the object in use (`busy`) and did not wait.
-    pub(super) fn count_stall(&self, busy: bool, waits: Waits) {
-        let counters = &self.share.memory().counters;
-        match (busy, waits.stalls()) {
-            (_, true) => counters.stalls_taken.one(),
-            (true, false) => counters.stalls_avoided.one(),
-            (false, false) => {}
-        }
-    }
-
+    /// Writes bytes to the object itself; `copying` is the claim on them.
     fn write_in_place(
         &self,
         (resource, object): (&Resource, &ResourceObject),
         target: Target<'_>,
         bytes: &[u8],
+        copying: HostCopyGuard<'_>,
     ) -> Result<(), Error> {
         let start = self.share.trace().map(|trace| trace.now());
         target.write(object, bytes)?;
@@ -199,7 +149,27 @@ impl ContextInner {
             let about = About { resource: Some(&of), bytes: Some(bytes.len() as u64), batch: None };
             trace.call("write", self.clock.id(), about, start);
         }
+        drop(copying);
         Ok(())
+    }
+
+    /// Writes bytes to staging buffers and records their copies. Returns false if there is no memory for that.
+    fn write_staged(
+        &self,
+        what: &str,
+        (resource, target): (&Resource, Target<'_>),
+        bytes: &[u8],
+        waits: &mut Waits,
+    ) -> Result<bool, Error> {
+        let pieces = match self.stage((resource, target), bytes, waits) {
+            Err(Error::OutOfMemory(_)) => return Ok(false),
+            pieces => pieces?,
+        };
+        match target {
+            Target::Bytes(_) => self.copy_staged((what, UseOrigin::Host), resource, &pieces, waits)?,
+            Target::Level(image, level, layer) => self.copy_level(what, &pieces, (image, level, layer), waits)?,
+        }
+        Ok(true)
     }
 
     /// A staging buffer of at least `bytes` bytes. Waits for the oldest batches if too much memory is pending, and for
@@ -328,11 +298,6 @@ fn check_writable(what: &str, resource: &Resource, state: &ResourceState, range:
     }
     let (Range { start, end }, of) = (range, resource.described());
     Err(Error::resource(format!("{what}: bytes {start}..{end} of {of} are mapped"), rule::MAPPED))
-}
-
-/// The object of a resource, if no unfinished batch uses it.
-pub(super) fn idle_object(state: &ResourceState) -> Option<Arc<ResourceObject>> {
-    if state.is_busy() { None } else { state.storage().cloned() }
 }
 
 #[cfg(test)]
