@@ -33,12 +33,12 @@ mod workgroup_loop;
 
 pub use check_routine::CheckRoutine;
 pub use entities::{Block, Inst, Value};
-pub use hoist_shared_loads::licm;
+pub use hoist_shared_loads::hoist_shared_loads;
 pub use inst::{
     Address, BlockCall, BoundedIndex, Elements, InstData, LANES, LaneAddress, Row, Segments, Spacing, pure_result,
 };
 pub use kernel::{BlockData, Kernel, SubgroupLoop, ValueDef};
-pub use merge_simd_blocks::merge_blocks;
+pub use merge_simd_blocks::merge_simd_blocks;
 pub use routine::Routine;
 pub use schedule::{Scheduled, schedule};
 pub use types::Type;
