@@ -7,13 +7,13 @@ use super::access::bounds::{MemoryRegion, element_count, lane_index, uniform_par
 use super::access::waterfall::for_each_buffer;
 use cranelift_entity::EntitySet;
 
+use super::Widen;
 use super::access::offset::{Offset, OffsetTerm};
 use super::image::ROW;
-use super::{Type, Value, Widen};
 use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir;
 use crate::ir::Op;
-use crate::simd::{Field, InstData, Routine, WideOp};
+use crate::simd::{Field, InstData, Routine, Type, Value, WideOp};
 
 /// The low and high words of the addresses that are looked up.
 pub(super) fn address_words(kernel: &ir::Kernel) -> EntitySet<ir::Value> {

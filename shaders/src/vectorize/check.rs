@@ -6,11 +6,11 @@ use smallvec::{SmallVec, smallvec};
 use super::access::plan::AccessPlan;
 use super::image::ROW;
 use super::subgroup_loop::regions::waits;
-use super::{Unsupported, Value, Widen};
+use super::{Unsupported, Widen};
 use crate::analysis::Uniformity;
 use crate::image::ImageOp;
 use crate::ir::{self, Block, Kernel, Observed, ObservedVariable, Place, Scope, Site, SiteAction, Width};
-use crate::simd::{CheckRoutine, Field, InstData, Routine};
+use crate::simd::{CheckRoutine, Field, InstData, Routine, Value};
 
 /// Rejects kernels with checks in which invocations may reach a control barrier without others of its scope, if only
 /// because of a race. Machine code runs the branches of a subgroup one after the other, so it would let those in the

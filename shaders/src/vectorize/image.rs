@@ -3,11 +3,11 @@
 use super::access::waterfall::for_each_buffer;
 use smallvec::{SmallVec, smallvec};
 
-use super::{Type, Value, Widen};
+use super::Widen;
 use crate::analysis::Shape;
 use crate::image::{Field, ImageOp, Kind, LodOperand};
 use crate::ir::{self, InstData as Scalar};
-use crate::simd::{Field as ContextField, InstData, LANES, Routine};
+use crate::simd::{Field as ContextField, InstData, LANES, Routine, Type, Value};
 
 /// Bytes of a row of a call.
 pub(super) const ROW: u32 = 4 * LANES;

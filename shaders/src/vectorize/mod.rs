@@ -34,7 +34,7 @@ pub use self::prepare::{PREPARE_PASSES, PreparePass};
 use self::prepare::{Prepared, prepare};
 use super::simd::builder::Builder;
 use super::simd::ssa::{Unwritten, Variable};
-use super::simd::{Block, Kernel, LANES, Type, Value};
+use super::simd::{Kernel, LANES, Type, Value};
 use crate::analysis::{Shape, Uniformity};
 use crate::ir;
 

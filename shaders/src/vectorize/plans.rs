@@ -7,10 +7,11 @@ use super::access::cost::AccessCosts;
 use super::access::plan::AccessPlans;
 use super::inline_check::CheckedReads;
 use super::prepare::Prepared;
-use super::{LANES, Unsupported, bounded_loops, buffer_address, inline_check, ordered_accesses, sample};
+use super::{Unsupported, bounded_loops, buffer_address, inline_check, ordered_accesses, sample};
 use crate::analysis::{Ranges, Uniformity};
 use crate::check::InlineChecks;
 use crate::ir::{self, Binding, Block, Inst, InstData as Scalar, Kernel, Place, Value, Width};
+use crate::simd::LANES;
 
 /// Scalar instructions of a small kernel, at most: see [`Plans::is_small_kernel`].
 const MAX_SMALL_KERNEL: usize = 256;

@@ -6,8 +6,8 @@ use super::offset::{Offset, OffsetTerm};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::ir::{self, Op, Place, VariableSpace};
 use crate::simd::builder::{ALL, Builder};
-use crate::simd::{Field, InstData, LaneAddress, WideOp};
-use crate::vectorize::{Type, Value, Widen};
+use crate::simd::{Field, InstData, LaneAddress, Type, Value, WideOp};
+use crate::vectorize::Widen;
 
 /// The memory of an access: a descriptor's range, a variable or the push constants.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,8 @@ use super::target::AccessTarget;
 use crate::analysis::{LaneAffine, LaneConstants, UniformTerm};
 use crate::ir::{self, Op, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, BoundedIndex, InstData, LANES, Row};
-use crate::vectorize::{Type, Value, Widen};
+use crate::simd::{Address, BoundedIndex, InstData, LANES, Row, Type, Value};
+use crate::vectorize::Widen;
 
 /// The row of a word, and its lane there.
 fn find(rows: &CoveringRows, word: u32) -> (usize, u8) {

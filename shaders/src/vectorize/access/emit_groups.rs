@@ -12,8 +12,8 @@ use super::subword;
 use crate::analysis::{LaneConstants, Shape};
 use crate::ir::{Inst, InstData as Scalar, Op, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Elements as SimdElements, InstData, Segments, Spacing};
-use crate::vectorize::{Value, Widen};
+use crate::simd::{Elements as SimdElements, InstData, Segments, Spacing, Value};
+use crate::vectorize::Widen;
 
 /// Loads or stores the words of all members of a group.
 pub(in crate::vectorize) fn access_group(widen: &mut Widen<'_>, group: usize) {

@@ -1,10 +1,10 @@
 //! The tests of an access's cells: whether they settle it, and what they become.
 
-use super::super::{LANES, Type, Value, Widen};
+use super::super::Widen;
 use crate::check::CellLayout;
 use crate::check::inline::state;
 use crate::ir::{Observed, Op, Place, StorageClass, Width};
-use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row};
+use crate::simd::{Address, Block, BoundedIndex, InstData, LANES, LaneAddress, Row, Type, Value};
 
 use super::{CellBounds, CellUpdate, CheckedAccess, CheckedWords, GroupCodes, ReadCells, WordSet};
 
@@ -177,7 +177,7 @@ impl Widen<'_> {
         words: &CheckedWords,
         CellUpdate { old, new }: CellUpdate,
         unread: bool,
-        [call, end]: [super::super::Block; 2],
+        [call, end]: [Block; 2],
     ) {
         let base = if checked.writes { words.written } else { words.read };
         self.store_cells(words, base, new);

@@ -9,14 +9,14 @@
 mod cells;
 mod eligible;
 
+use super::Widen;
 use super::access::bounds::{LaneIndex, lane_index, uniform_part};
 use super::access::pattern::AccessPattern;
 use super::access::plan::AccessPlan;
-use super::{LANES, Type, Value, Widen};
 use crate::check::inline::{first_cell_of_variable, state};
 use crate::check::{CellLayout, Group};
 use crate::ir::{Observed, ObservedKind, ObservedVariable, Op, Place, Site, SiteAction, StorageClass, Width};
-use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row, WideOp};
+use crate::simd::{Address, Block, BoundedIndex, InstData, LANES, LaneAddress, Row, Type, Value, WideOp};
 
 pub(super) use eligible::{CheckedReads, first_slice, has_fences, inline_checks, mutual_bindings};
 use eligible::{descriptor_of, is_input, is_marked_atomic, plain};
@@ -378,7 +378,7 @@ impl Widen<'_> {
         }
     }
 
-    fn enter_block(&mut self, block: super::Block) {
+    fn enter_block(&mut self, block: Block) {
         self.builder.switch_to(block);
         self.builder.seal(block);
         self.record_exec();

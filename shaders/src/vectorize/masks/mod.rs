@@ -11,12 +11,12 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::values::type_of;
-use super::{Block, Type, Unsupported, Value, Widen};
+use super::{Unsupported, Widen};
 use crate::analysis::{Next, Predecessors, Shape, positions, predecessors};
 use crate::ir::{self, BlockCall, InstData as Scalar};
 use crate::simd::dominance::LoopSpan;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
-use crate::simd::{self, InstData};
+use crate::simd::{self, Block, InstData, Type, Value};
 
 /// The masks of blocks and edges during translation.
 #[derive(Debug, Default)]

@@ -5,8 +5,9 @@ use smallvec::{SmallVec, smallvec};
 use super::texels::Corners;
 use crate::image::bytes;
 use crate::ir::Op;
+use crate::simd::{Type, Value};
+use crate::vectorize::Widen;
 use crate::vectorize::image::{Components, TexelVectors};
-use crate::vectorize::{Type, Value, Widen};
 
 /// The highest bit of each half-word: XOR with it subtracts 2^15 from a weight, and `y - 2^15` is the negated weight of
 /// the top row.

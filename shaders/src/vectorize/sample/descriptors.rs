@@ -3,9 +3,9 @@
 use crate::image::address::PLACES;
 use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
 use crate::ir::Op;
-use crate::simd::{InstData, LANES, WideOp};
+use crate::simd::{InstData, LANES, Value, WideOp};
+use crate::vectorize::Widen;
 use crate::vectorize::access::bounds::{MemoryRegion, WordArray, element_count, scaled_base};
-use crate::vectorize::{Value, Widen};
 
 /// An image and a sampler, and how a sample uses them: cache key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -31,12 +31,12 @@ use smallvec::SmallVec;
 use self::descriptors::{DescriptorKey, SampledImage, WordImage};
 pub(super) use self::selection::inline_samples;
 use self::texels::{Corners, SampleHead, Span};
+use super::Widen;
 use super::image::{Components, Operands, TexelVectors};
-use super::{Block, Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::image::direct;
 use crate::ir;
-use crate::simd::{BlockCall, InstData};
+use crate::simd::{Block, BlockCall, InstData, Type, Value};
 
 /// State that the samples of a block share.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use smallvec::{SmallVec, smallvec};
 use crate::analysis::Shape;
 use crate::image::{codes, direct};
 use crate::ir::{self, Op, Width};
-use crate::simd::{InstData, LaneAddress, Row};
+use crate::simd::{InstData, LaneAddress, Row, Type, Value};
+use crate::vectorize::Widen;
 use crate::vectorize::access::bounds::WordArray;
 use crate::vectorize::image::{Components, Operands, TexelVectors};
-use crate::vectorize::{Type, Value, Widen};
 
 impl Widen<'_> {
     /// Some components of a texel, with a call for other descriptors; `None` if the read always needs the call.

@@ -7,10 +7,10 @@ use super::{InlineSample, Layer};
 use crate::image::address::PLACES;
 use crate::image::{bytes, direct};
 use crate::ir::{Op, Width};
-use crate::simd::{InstData, LaneAddress, Row};
+use crate::simd::{Block, InstData, LaneAddress, Row, Value};
+use crate::vectorize::Widen;
 use crate::vectorize::access::bounds::WordArray;
 use crate::vectorize::image::Components;
-use crate::vectorize::{Block, Value, Widen};
 
 /// The words of four texels, x varying fastest.
 pub(super) type Corners = [Value; 4];

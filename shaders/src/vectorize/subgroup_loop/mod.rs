@@ -19,10 +19,9 @@ use smallvec::SmallVec;
 
 use self::barrier_check::BarrierCheck;
 use self::bound::{MaskBounds, trip_count_bound};
-use super::{Block, Type, Value};
 use crate::simd::builder::Builder;
 use crate::simd::ssa::Carried;
-use crate::simd::{Address, BlockCall, BoundedIndex, Field, InstData, Kernel};
+use crate::simd::{Address, Block, BlockCall, BoundedIndex, Field, InstData, Kernel, Type, Value};
 
 /// Resume index of a subgroup that has ended.
 const ENDED: u32 = u32::MAX;

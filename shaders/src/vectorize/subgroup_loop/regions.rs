@@ -13,8 +13,10 @@ use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::ssa::Barrier;
-use crate::simd::{Address, BlockCall, BoundedIndex, Field, Inst, InstData, LANES, SubgroupLoop, WideOp};
-use crate::vectorize::{Block, Changes, Type, Unsupported, Value, Widen};
+use crate::simd::{
+    Address, Block, BlockCall, BoundedIndex, Field, Inst, InstData, LANES, SubgroupLoop, Type, Value, WideOp,
+};
+use crate::vectorize::{Changes, Unsupported, Widen};
 
 /// The subgroup that runs.
 #[derive(Debug)]
