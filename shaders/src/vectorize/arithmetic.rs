@@ -1,6 +1,6 @@
 //! Constants, built-ins and pure operations: scalar for uniform and lane-affine results, else one element per lane.
 
-use super::Widen;
+use super::state::Widen;
 use crate::analysis::Shape;
 use crate::ir::op::{works_on_doubles, works_on_subwords};
 use crate::ir::{self, BuiltIn, InstData as Scalar, Op};

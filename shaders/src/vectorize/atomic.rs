@@ -3,12 +3,12 @@
 //! A workgroup runs on one thread. So atomics on workgroup or private memory, and atomics of a scope up to the
 //! workgroup, need no `lock` prefix. The lanes of a subgroup execute an atomic in lane order.
 
-use super::Widen;
 use super::access::bounds::{MaskedLanes, MemoryRegion};
 use super::access::plan::AccessPlan;
 use super::access::target::AccessTarget;
 use super::access::waterfall::{for_each_buffer, for_each_region, prepare_terms};
 use super::access::{is_private, subword};
+use super::state::Widen;
 use crate::analysis::Shape;
 use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics, Width};
 use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Type, Value};

@@ -3,7 +3,7 @@
 //! Inactive lanes contribute the identity of the operation, so that every step is one unmasked operation on all 16
 //! lanes.
 
-use super::Widen;
+use super::state::Widen;
 use crate::analysis::Shape;
 use crate::ir::{self, Op, SubgroupOp, identity};
 use crate::simd::builder::ALL;

@@ -1,7 +1,7 @@
 //! SIMD forms of scalar values, and conversions between them: one scalar for a uniform value, the base of a lane-affine
 //! value, or one element per lane.
 
-use super::{Form, Widen};
+use super::state::{Form, Widen};
 use crate::analysis::{BlockShapes, Shape};
 use crate::ir::{self, Op};
 use crate::simd::builder::ALL;

@@ -11,7 +11,7 @@ use super::waterfall::for_each_region;
 use crate::ir::{self, Op, Place, Width};
 use crate::simd::builder::Builder;
 use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row, Type, Value, WideOp};
-use crate::vectorize::Widen;
+use crate::vectorize::state::Widen;
 
 /// A load of less than a word.
 pub(in crate::vectorize) fn load_subword(

@@ -8,7 +8,7 @@ use crate::ir::{self, Op, Place};
 use crate::simd::dominance::LoopSpan;
 use crate::simd::ssa::Unwritten;
 use crate::simd::{InstData, Type, Value};
-use crate::vectorize::Widen;
+use crate::vectorize::state::Widen;
 
 /// Runs `access` with the memory of a place: once if the lanes agree about the buffer, else for one buffer after
 /// another. The results are of type `ty`.

@@ -9,7 +9,7 @@ use crate::simd::{InstData, Type, Value};
 use smallvec::SmallVec;
 
 use crate::simd::ssa::{Variable, Writers};
-use crate::vectorize::Widen;
+use crate::vectorize::state::Widen;
 
 impl Widen<'_> {
     /// Finds where block-in masks are known to be empty: at the terminator of the immediate dominator. The search for

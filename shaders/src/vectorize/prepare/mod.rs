@@ -11,7 +11,7 @@ mod widen_loop_loads;
 
 use cranelift_entity::EntitySet;
 
-use super::Unsupported;
+use super::outcome::Unsupported;
 use crate::analysis::Uniformity;
 use crate::ir::{self, Kernel, VERIFIES, Value};
 

@@ -6,9 +6,9 @@ use crate::analysis::Shape;
 use crate::image::{codes, direct};
 use crate::ir::{self, Op, Width};
 use crate::simd::{InstData, LaneAddress, Row, Type, Value};
-use crate::vectorize::Widen;
-use crate::vectorize::access::bounds::WordArray;
+use crate::vectorize::access::word_array::WordArray;
 use crate::vectorize::image::{Components, Operands, TexelVectors};
+use crate::vectorize::state::Widen;
 
 impl Widen<'_> {
     /// Some components of a texel, with a call for other descriptors; `None` if the read always needs the call.

@@ -7,11 +7,12 @@
 //! subgroup has a resume index in memory, the number of the region that it waits for, and a loop skips subgroups that
 //! wait for regions of other loops.
 
-pub(super) mod barrier_check;
-pub(super) mod bound;
+mod barrier_check;
+mod bound;
 mod context_slots;
 mod latch;
-pub(super) mod regions;
+mod regions;
+pub(super) mod subgroup;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
