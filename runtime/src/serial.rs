@@ -208,9 +208,9 @@ pub(crate) struct UnfinishedUse {
     pub(crate) write: Option<Serial>,
 }
 
-/// Another context's batch that must come first.
+/// Another context's batch that must come before a use of an object.
 #[derive(Debug)]
-pub(crate) enum First<S: SubmittedBatch> {
+pub(crate) enum MustPrecede<S: SubmittedBatch> {
     /// The batch must be done before.
     Done(TimelinePoint<S>),
     /// The batch must be submitted before; its end is not waited for.
@@ -230,21 +230,21 @@ impl<S: SubmittedBatch> Usage<S> {
         serial: Serial,
         access: Access,
         fresh: bool,
-    ) -> Result<bool, First<S>> {
+    ) -> Result<bool, MustPrecede<S>> {
         let mut entries = self.entries.lock();
         for entry in entries.iter().filter(|entry| entry.clock.id != clock.id) {
             let until = entry.until(access);
             let point = || TimelinePoint { clock: Arc::clone(&entry.clock), serial: until };
             if fresh {
                 if until > entry.clock.submitted() {
-                    return Err(First::Submitted(point()));
+                    return Err(MustPrecede::Submitted(point()));
                 }
                 continue;
             }
             // Both tests are cheaper than a wait, but take a leaf lock: most entries have retired.
             let ordered = || entry.clock.orders(until, &clock.queue) || clock.is_after(entry.clock.id, until);
             if until > entry.clock.retired() && !ordered() {
-                return Err(First::Done(point()));
+                return Err(MustPrecede::Done(point()));
             }
         }
         if let Some(entry) = entries.iter_mut().find(|entry| entry.clock.id == clock.id) {

@@ -31,7 +31,7 @@ pub(crate) trait Member: Send + Sync {
     fn retire(&self);
 
     /// Submits and awaits all batches and drops what can be made again. Returns whether it waited.
-    fn relieve(&self) -> Result<bool, Error>;
+    fn release_memory(&self) -> Result<bool, Error>;
 
     /// Adds the commands of the open batch to the counters.
     fn count(&self, counters: &Counters);
@@ -262,18 +262,18 @@ impl Share {
 
     /// Frees memory: submits and awaits all batches, drops cached descriptor sets and spare storage. Returns whether it
     /// waited. The caller locks no context.
-    pub(crate) fn relieve(&self) -> Result<bool, Error> {
+    pub(crate) fn release_memory(&self) -> Result<bool, Error> {
         self.memory.counters.pressure_flushes.one();
         let mut waited = false;
         for context in self.contexts() {
-            waited |= context.relieve()?;
+            waited |= context.release_memory()?;
         }
         self.drop_lost();
         self.memory.spare.free();
         Ok(waited)
     }
 
-    /// Runs `run`, which needs memory; if there is none, once more after [`Share::relieve`].
+    /// Runs `run`, which needs memory; if there is none, once more after [`Share::release_memory`].
     pub(crate) fn with_pressure_relieved<T>(&self, run: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         self.noting_pressure(&mut false, run)
     }
@@ -282,7 +282,7 @@ impl Share {
     pub(crate) fn noting_pressure<T>(&self, waited: &mut bool, run: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         match run() {
             Err(Error::OutOfMemory(_)) => {
-                *waited |= self.relieve()?;
+                *waited |= self.release_memory()?;
                 run()
             }
             result => result,

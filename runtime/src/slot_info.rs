@@ -81,7 +81,7 @@ impl Context {
     /// ```
     pub fn slot(&self, slot: impl Into<Slot>) -> Option<SlotInfo> {
         let slot = slot.into();
-        let (own, set) = self.inner().caught_up(|state| {
+        let (own, set) = self.inner().with_current_state(|state| {
             let own = state.bindings.find(slot).map(|bound| SlotInfo::of(slot, None, bound));
             (own, state.group_sets.get(slot.group).cloned())
         });
@@ -131,7 +131,7 @@ impl Context {
 
     fn slots_with(&self, resource: &Arc<Resource>) -> Vec<SlotInfo> {
         let id = resource.id();
-        let (mut slots, sets): (Vec<_>, Vec<_>) = self.inner().caught_up(|state| {
+        let (mut slots, sets): (Vec<_>, Vec<_>) = self.inner().with_current_state(|state| {
             let of = SlotKind::ALL.into_iter().flat_map(|kind| state.bindings.slots_of(id, kind));
             let info = of.filter_map(|at| {
                 let bound = state.bindings.slot_state(*at)?;

@@ -14,7 +14,7 @@ pub(crate) type Clock = serial::Clock<Submission>;
 /// A point of a context's timeline: one of its batches.
 pub(crate) type TimelinePoint = serial::TimelinePoint<Submission>;
 /// A batch of another context that must come first.
-pub(crate) type First = serial::First<Submission>;
+pub(crate) type MustPrecede = serial::MustPrecede<Submission>;
 
 /// The queue of a context.
 #[derive(Debug)]

@@ -25,10 +25,10 @@ fn of(body: &str, push: &[u32]) -> Operations {
     Operations::of(&lowered, &bytes)
 }
 
-/// The float operations: least and most.
+/// The float operations: lower and upper bound.
 fn flops(body: &str, push: &[u32]) -> (u64, Option<u64>) {
     let found = of(body, push);
-    (found.least.flops, found.most.map(|most| most.flops))
+    (found.min.flops, found.max.map(|max| max.flops))
 }
 
 #[test]
@@ -36,12 +36,12 @@ fn operations_of_a_straight_line_are_exact() {
     // A fused multiply-add is two; minima and conversions are none.
     let found = of("data[id.x] = min(data[id.x] * 2.0 + f32(id.x), 9.0);", &[0, 0]);
     let counts = Counts { flops: 2, loaded: 4, stored: 4, ..Counts::default() };
-    assert_eq!((found.least, found.most), (counts, Some(counts)));
+    assert_eq!((found.min, found.max), (counts, Some(counts)));
     assert_eq!(flops("data[id.x] = sqrt(data[id.x] / 3.0);", &[0, 0]), (2, Some(2)));
     let found = of("atomicStore(&count[id.x], atomicLoad(&count[0]));", &[0, 0]);
-    assert_eq!(found.most, Some(Counts { loaded: 4, stored: 4, ..Counts::default() }));
+    assert_eq!(found.max, Some(Counts { loaded: 4, stored: 4, ..Counts::default() }));
     let found = of("atomicAdd(&count[id.x], 1u);", &[0, 0]);
-    assert_eq!(found.most.map(|most| (most.atomics, most.loaded)), Some((1, 0)));
+    assert_eq!(found.max.map(|max| (max.atomics, max.loaded)), Some((1, 0)));
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn nested_loops_multiply_and_early_exits_lower_the_least() {
 #[test]
 fn an_unknown_loop_without_counted_operations_does_no_harm() {
     let found = of("var n = id.x; while n > push.n { n = n / 3u; } data[n] = data[n] / 3.0;", &[0, 0]);
-    assert_eq!((found.most.map(|most| most.flops), found.unknown.len()), (Some(1), 0));
+    assert_eq!((found.max.map(|max| max.flops), found.unknown.len()), (Some(1), 0));
     let found = of("var s = 1.0; for (var i = id.x; i < push.n; i++) { s = s / 3.0; } data[0] = s;", &[9, 0]);
-    assert_eq!((found.most, found.unknown.len()), (None, 1));
+    assert_eq!((found.max, found.unknown.len()), (None, 1));
 }
 
 #[test]
@@ -103,6 +103,6 @@ fn kernels_of_all_back_ends_are_counted_alike() {
         let module = Module::from_wgsl(text).unwrap();
         let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
         let lowered = lower(&kernel, Floats::FAST.on(isa), |_, _| {});
-        assert_eq!(Operations::of(&lowered, &[]).most.map(|most| most.flops), Some(600), "{backend}");
+        assert_eq!(Operations::of(&lowered, &[]).max.map(|max| max.flops), Some(600), "{backend}");
     }
 }

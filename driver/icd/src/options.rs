@@ -152,11 +152,11 @@ impl Options {
 
     #[cold]
     fn first(place: &Computed<Self>) -> &'static Self {
-        let (settings, complaints) = read(variable);
+        let (settings, warnings) = read(variable);
         let options = place.set(Self::new(settings));
         // Once, by the thread whose options count.
         if options.is_ok_and(|options| !options.quiet) {
-            complaints.iter().for_each(|complaint| print_line(&format!("spelter: {complaint}; it counts as not set")));
+            warnings.iter().for_each(|warning| print_line(&format!("spelter: {warning}; it counts as not set")));
         }
         options.unwrap_or_else(|others| others)
     }
@@ -226,35 +226,36 @@ pub type Conformance = [u8; 4];
 /// Reads the variables through a function that returns those that are set and not empty. Also returns a sentence for
 /// each invalid value.
 pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> (Settings, Vec<String>) {
-    let mut complaints = Vec::new();
+    let mut warnings = Vec::new();
     let settings = Settings {
-        workers: understood(&variable, WORKERS, workers, &mut complaints),
-        backend: understood(&variable, BACKEND, backend, &mut complaints),
-        time_limit: understood(&variable, TIME_LIMIT, seconds, &mut complaints),
-        schedule: understood(&variable, SCHEDULE, str::parse, &mut complaints),
-        heap_size: understood(&variable, HEAP_SIZE, mebibytes, &mut complaints),
+        workers: parse_variable(&variable, WORKERS, workers, &mut warnings),
+        backend: parse_variable(&variable, BACKEND, backend, &mut warnings),
+        time_limit: parse_variable(&variable, TIME_LIMIT, seconds, &mut warnings),
+        schedule: parse_variable(&variable, SCHEDULE, str::parse, &mut warnings),
+        heap_size: parse_variable(&variable, HEAP_SIZE, mebibytes, &mut warnings),
         profile: variable(PROFILE).map(PathBuf::from),
         trace: variable(TRACE).map(PathBuf::from),
-        stats: understood(&variable, STATS, flag, &mut complaints).unwrap_or(false),
+        stats: parse_variable(&variable, STATS, flag, &mut warnings).unwrap_or(false),
         device_mark: variable(DEVICE_MARK).map(PathBuf::from),
-        graphics: understood(&variable, GRAPHICS, flag, &mut complaints).unwrap_or(false),
-        conformance: understood(&variable, CONFORMANCE, conformance, &mut complaints),
-        quiet: understood(&variable, QUIET, flag, &mut complaints).unwrap_or(false),
-        check: CheckSettings::read(&variable, &mut complaints),
+        graphics: parse_variable(&variable, GRAPHICS, flag, &mut warnings).unwrap_or(false),
+        conformance: parse_variable(&variable, CONFORMANCE, conformance, &mut warnings),
+        quiet: parse_variable(&variable, QUIET, flag, &mut warnings).unwrap_or(false),
+        check: CheckSettings::read(&variable, &mut warnings),
     };
-    (settings, complaints)
+    (settings, warnings)
 }
 
-fn understood<T>(
+/// The value of a variable; `None` if it is not set, or if it is invalid, for which a warning is added.
+fn parse_variable<T>(
     variable: &impl Fn(&str) -> Option<OsString>,
     name: &str,
     parse: fn(&str) -> Result<T, String>,
-    complaints: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) -> Option<T> {
     let value = variable(name)?;
     let value = value.to_string_lossy();
     let parsed = parse(&value);
-    parsed.map_err(|problem| complaints.push(format!("{name}={value}: {problem}"))).ok()
+    parsed.map_err(|problem| warnings.push(format!("{name}={value}: {problem}"))).ok()
 }
 
 fn workers(text: &str) -> Result<usize, String> {
@@ -316,7 +317,7 @@ mod tests {
 
     #[test]
     fn variables_are_read() {
-        let (settings, complaints) = read_from(&[
+        let (settings, warnings) = read_from(&[
             ("SPELTER_WORKERS", "3"),
             ("SPELTER_BACKEND", "interpreter"),
             ("SPELTER_TIME_LIMIT", "0.5"),
@@ -326,7 +327,7 @@ mod tests {
             ("SPELTER_ADVERTISE_GRAPHICS", "0"),
             ("SPELTER_CONFORMANCE", "1.3.7"),
         ]);
-        assert_eq!(complaints, [""; 0]);
+        assert_eq!(warnings, [""; 0]);
         let options = Options::new(settings);
         assert_eq!((options.device.workers, options.device.compilers), (3, 3));
         assert_eq!(options.device.backend.name(), "interpreter");
@@ -352,12 +353,9 @@ mod tests {
             (QUIET, &["-"]),
         ] {
             for value in values {
-                let (settings, complaints) = read_from(&[(name, value)]);
+                let (settings, warnings) = read_from(&[(name, value)]);
                 assert_eq!(settings, Settings::default(), "{name}={value}");
-                assert!(
-                    complaints.len() == 1 && complaints[0].starts_with(&format!("{name}={value}: ")),
-                    "{complaints:?}"
-                );
+                assert!(warnings.len() == 1 && warnings[0].starts_with(&format!("{name}={value}: ")), "{warnings:?}");
             }
         }
         let default = DeviceOptions::default();

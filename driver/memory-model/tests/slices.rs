@@ -87,13 +87,13 @@ fn the_cause_is_the_first_condition_that_fails() {
         (
             [&keep, &relaxed, &keep, &keep],
             "no-release",
-            "T1:1 reads from T0:2, but T0:2 does not release, nor does a barrier by it",
+            "T1:1 reads from T0:2, but T0:2 does not release, nor does a barrier next to it",
             "MakeAvailable on site 1, Release|UniformMemory on site 1",
         ),
         (
             [&keep, &keep, &relaxed, &keep],
             "no-acquire",
-            "T1:1 reads from T0:2, but T1:1 does not acquire, nor does a barrier by it",
+            "T1:1 reads from T0:2, but T1:1 does not acquire, nor does a barrier next to it",
             "MakeVisible on site 2, Acquire|UniformMemory on site 2",
         ),
         (

@@ -173,7 +173,7 @@ fn kinds_of(slice: &Slice) -> u32 {
             | match (conjunct.condition, &conjunct.reason) {
                 (Condition::NonPrivate, _) => bit(NoteKind::Private),
                 // A barrier that lacks something: a race without any proves nothing.
-                (Condition::Ordered, Reason::Meet { .. }) => bit(NoteKind::AcquireBeforeBarrier),
+                (Condition::Ordered, Reason::ControlBarriers { .. }) => bit(NoteKind::AcquireBeforeBarrier),
                 _ => 0,
             }
     })

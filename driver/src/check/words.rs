@@ -2,7 +2,7 @@
 //! memory model has semantics, flags and references.
 
 use spelter_memory_model::event::{Access, Class, Scope, Site};
-use spelter_memory_model::explain::{Gap, Outside, Reason};
+use spelter_memory_model::explain::{MissingRequirement, Outside, Reason};
 use spelter_memory_model::names::Names;
 use spelter_memory_model::relations::Source;
 use spelter_memory_model::repair::{Edit, TraceEdit};
@@ -198,20 +198,22 @@ pub(super) fn reason(names: &SliceNames<'_>, reason: &Reason, (first, second): (
         return None;
     }
     let place = |event: usize| names.place(event);
-    let gap = |gap: &Gap| self::gap(names, gap, (first, second));
+    let gap = |gap: &MissingRequirement| self::gap(names, gap, (first, second));
     match reason {
         Reason::NotMutual(lacks) => gap(lacks),
         Reason::ReadsFrom { read, write, lacks } => {
             Some(format!("{} reads from {}, but {}", place(*read), place(*write), gap(lacks)?))
         }
         // At one place in the source it is one barrier for a reader, though each invocation has an event of its own.
-        Reason::Meet { left, right, lacks: Gap::Class(event, class) } if place(*left) == place(*right) => {
+        Reason::ControlBarriers { left, right, lacks: MissingRequirement::Class(event, class) }
+            if place(*left) == place(*right) =>
+        {
             let (meet, lacks) = (place(*left), memory(language, *class));
             let at = place(*event);
             let it = if at == meet { "it" } else { &at };
             Some(format!("both invocations wait at {meet}, but {it} does not cover {lacks}"))
         }
-        Reason::Meet { left, right, lacks } => {
+        Reason::ControlBarriers { left, right, lacks } => {
             Some(format!("{} and {} wait for each other, but {}", place(*left), place(*right), gap(lacks)?))
         }
         Reason::Private(events) => match events[..] {
@@ -250,7 +252,7 @@ fn narrower(scope: Scope) -> &'static str {
     }
 }
 
-fn gap(names: &SliceNames<'_>, gap: &Gap, (first, second): (usize, usize)) -> Option<String> {
+fn gap(names: &SliceNames<'_>, gap: &MissingRequirement, (first, second): (usize, usize)) -> Option<String> {
     let language = names.language;
     let place = |event: usize| names.place(event);
     let relaxed = |event: usize| match language {
@@ -261,8 +263,8 @@ fn gap(names: &SliceNames<'_>, gap: &Gap, (first, second): (usize, usize)) -> Op
         ),
     };
     Some(match gap {
-        Gap::References => "they use different bindings".to_owned(),
-        Gap::Scope(outside) => {
+        MissingRequirement::References => "they use different bindings".to_owned(),
+        MissingRequirement::Scope(outside) => {
             let text = |outside: &Outside| {
                 let group = group(outside.scope);
                 format!(
@@ -276,11 +278,17 @@ fn gap(names: &SliceNames<'_>, gap: &Gap, (first, second): (usize, usize)) -> Op
             texts.dedup();
             texts.join(", and ")
         }
-        Gap::NoRelease(event) | Gap::NoAcquire(event) => relaxed(*event),
-        Gap::Class(event, class) => format!("{} does not cover {}", place(*event), memory(language, *class)),
-        Gap::NothingReleases => format!("no memory barrier is between {} and the barrier", place(first)),
-        Gap::NothingAcquires => format!("no memory barrier is between the barrier and {}", place(second)),
-        Gap::NotContinued => "the barriers between the accesses are for different kinds of memory".to_owned(),
-        Gap::HostAndDevice | Gap::Bytes => return None,
+        MissingRequirement::NoRelease(event) | MissingRequirement::NoAcquire(event) => relaxed(*event),
+        MissingRequirement::Class(event, class) => {
+            format!("{} does not cover {}", place(*event), memory(language, *class))
+        }
+        MissingRequirement::NothingReleases => format!("no memory barrier is between {} and the barrier", place(first)),
+        MissingRequirement::NothingAcquires => {
+            format!("no memory barrier is between the barrier and {}", place(second))
+        }
+        MissingRequirement::NotContinued => {
+            "the barriers between the accesses are for different kinds of memory".to_owned()
+        }
+        MissingRequirement::HostAndDevice | MissingRequirement::Bytes => return None,
     })
 }

@@ -81,7 +81,7 @@ impl DescriptorSet {
 
     /// Whether writes of samplers into a binding have no effect, since the layout has immutable samplers for it
     /// ([`ImmutableSamplers`](super::ImmutableSamplers)).
-    pub fn has_own_samplers(&self, binding: u32) -> bool {
+    pub fn has_immutable_samplers(&self, binding: u32) -> bool {
         let entry = self.layout().entries().iter().find(|entry| entry.binding == binding);
         entry.is_some_and(|entry| {
             entry.ty == DescriptorType::SAMPLER && self.layout().immutable_at(entry.first).is_some()
@@ -90,15 +90,15 @@ impl DescriptorSet {
 
     /// As [`DescriptorSet::write_images`] for `count` immutable samplers of the layout, which stay unchanged. Pushing
     /// immutable samplers uses it; for other sets a strict device rejects it.
-    pub fn write_own_samplers(&self, binding: u32, element: u32, count: usize) -> Result<(), Error> {
+    pub fn write_immutable_samplers(&self, binding: u32, element: u32, count: usize) -> Result<(), Error> {
         let at = format!("pDescriptorWrites: binding {binding}");
         let first = self.place(&at, binding, element, DescriptorType::SAMPLER, count)?;
-        (first..first + count).try_for_each(|slot| self.check_own_sampler(&at, slot))?;
+        (first..first + count).try_for_each(|slot| self.check_immutable_sampler(&at, slot))?;
         Ok(())
     }
 
     /// The rule against writing a sampler where the layout has an immutable one.
-    fn check_own_sampler(&self, at: &str, slot: usize) -> Result<(), Misuse> {
+    fn check_immutable_sampler(&self, at: &str, slot: usize) -> Result<(), Misuse> {
         let none = self.layout().immutable_at(slot).is_none();
         let vuid = "VUID-VkWriteDescriptorSet-descriptorType-02752";
         require(none || self.is_pushed() || !self.device().is_strict(), at, vuid, || {
@@ -118,7 +118,7 @@ impl DescriptorSet {
         let (mut ty_of_view, mut compares, mut keep) = (None, None, None);
         if matches!(ty, DescriptorType::SAMPLER | DescriptorType::COMBINED_IMAGE_SAMPLER) {
             if ty == DescriptorType::SAMPLER {
-                self.check_own_sampler(at, slot)?;
+                self.check_immutable_sampler(at, slot)?;
             }
             let sampler = own.or(info.sampler).ok_or_else(|| {
                 Misuse::new(at, "a descriptor without a sampler", "VUID-VkWriteDescriptorSet-descriptorType-00325")

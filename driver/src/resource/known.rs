@@ -11,7 +11,15 @@ use crate::device::Device;
 /// The name and the place of a buffer or image.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    state: Mutex<(Option<Arc<str>>, Option<ResourceId>)>,
+    state: Mutex<KnownState>,
+}
+
+#[derive(Debug, Default)]
+struct KnownState {
+    /// The debug name.
+    name: Option<Arc<str>>,
+    /// The checker's number for the resource, while it has memory.
+    id: Option<ResourceId>,
 }
 
 impl Known {
@@ -19,7 +27,7 @@ impl Known {
     pub(super) fn bound(&self, device: &Device, kind: ResourceKind, memory: GuestSlice) {
         if let Some(checker) = device.checker() {
             let mut state = self.state.lock();
-            state.1 = Some(checker.resources().add(kind, memory, state.0.clone()));
+            state.id = Some(checker.resources().add(kind, memory, state.name.clone()));
         }
     }
 
@@ -27,14 +35,14 @@ impl Known {
     pub(super) fn set_name(&self, device: &Device, name: Option<&str>) {
         if let Some(checker) = device.checker() {
             let mut state = self.state.lock();
-            state.0 = name.map(Into::into);
-            state.1.inspect(|id| checker.resources().rename(*id, state.0.clone()));
+            state.name = name.map(Into::into);
+            state.id.inspect(|id| checker.resources().rename(*id, state.name.clone()));
         }
     }
 
     /// It is destroyed.
     pub(super) fn gone(&self, device: &Device) {
-        let id = self.state.lock().1.take();
+        let id = self.state.lock().id.take();
         if let (Some(checker), Some(id)) = (device.checker(), id) {
             checker.resources().remove(id);
         }

@@ -27,8 +27,8 @@ pub(crate) struct Counter {
 #[derive(Debug, Default)]
 struct CounterState {
     watchers: Watchers,
-    /// The queue whose batch was the last one submitted to raise it: waiters may help that queue.
-    home: Option<Weak<dyn Helper>>,
+    /// The queue of the batch that was submitted last to raise it: waiters may help that queue.
+    settling_queue: Option<Weak<dyn Helper>>,
 }
 
 impl Counter {
@@ -101,11 +101,11 @@ impl Counter {
 
     /// A batch submitted to this queue will raise the counter.
     pub(crate) fn attach(&self, queue: Weak<dyn Helper>) {
-        self.inner.lock().home = Some(queue);
+        self.inner.lock().settling_queue = Some(queue);
     }
 
-    fn home(&self) -> Option<Arc<dyn Helper>> {
-        self.inner.lock().home.as_ref().and_then(Weak::upgrade)
+    fn settling_queue(&self) -> Option<Arc<dyn Helper>> {
+        self.inner.lock().settling_queue.as_ref().and_then(Weak::upgrade)
     }
 }
 
@@ -117,8 +117,8 @@ impl Awaited for Target {
         self.0.reached(self.1)
     }
 
-    fn home(&self) -> Option<Arc<dyn Helper>> {
-        self.0.home()
+    fn settling_queue(&self) -> Option<Arc<dyn Helper>> {
+        self.0.settling_queue()
     }
 
     fn watch(&self, waiter: &Arc<dyn Wake>) {

@@ -27,10 +27,10 @@ pub(crate) struct FenceState {
 #[derive(Debug, Default)]
 struct FenceStateInner {
     /// The queue that will settle the fence, once it has been submitted: waiters help that queue.
-    home: Option<Weak<dyn Helper>>,
+    settling_queue: Option<Weak<dyn Helper>>,
     /// Why the device is lost, in state `LOST`.
     lost: Option<DeviceError>,
-    /// Threads that wait for several fences.
+    /// Threads that wait for several fences, and tasks.
     watchers: Watchers,
 }
 
@@ -54,7 +54,7 @@ impl FenceState {
     /// (VUID-vkResetFences-pFences-01123).
     pub(crate) fn reset(&self) {
         let mut inner = self.inner.lock();
-        (inner.home, inner.lost) = (None, None);
+        (inner.settling_queue, inner.lost) = (None, None);
         // Relaxed: the caller orders a reset before the submission that uses the fence again.
         self.state.store(WAITING, Ordering::Relaxed);
     }
@@ -73,7 +73,7 @@ impl FenceState {
             None => self.work() || self.sleep(None, WAIT_SPIN),
         };
         let inner = self.inner.lock();
-        let (lost, in_line) = (inner.lost.clone(), inner.home.is_some());
+        let (lost, in_line) = (inner.lost.clone(), inner.settling_queue.is_some());
         drop(inner);
         match lost {
             Some(lost) => Err(lost),
@@ -89,7 +89,7 @@ impl FenceState {
     pub(super) fn outcome(&self) -> Option<Result<(), DeviceError>> {
         match self.state() {
             SIGNALED => Some(Ok(())),
-            WAITING if self.inner.lock().home.is_some() => None,
+            WAITING if self.inner.lock().settling_queue.is_some() => None,
             // The lock is taken after the state was read: a fence that was settled meanwhile has lost its queue.
             WAITING if self.is_signaled() => Some(Ok(())),
             _ => match self.inner.lock().lost.clone() {
@@ -117,7 +117,7 @@ impl FenceState {
         if self.is_settled() {
             return true;
         }
-        self.home().is_some_and(|queue| queue.help(&|| self.is_settled()))
+        self.settling_queue().is_some_and(|queue| queue.help(&|| self.is_settled()))
     }
 
     /// Spins briefly, then sleeps. Returns whether the fence is settled.
@@ -135,7 +135,7 @@ impl FenceState {
     fn sleep_watched(&self, deadline: Option<Instant>) -> bool {
         let mut inner = self.inner.lock();
         // On a lost device, a fence that belongs to no batch is never settled.
-        while !(self.is_settled() || inner.home.is_none() && self.loss.is_lost()) {
+        while !(self.is_settled() || inner.settling_queue.is_none() && self.loss.is_lost()) {
             let is_over;
             (inner, is_over) = self.settled.wait_until(inner, deadline);
             if is_over {
@@ -147,7 +147,7 @@ impl FenceState {
 
     /// The fence belongs to a batch of this queue from now on.
     pub(crate) fn attach(&self, queue: Weak<dyn Helper>) {
-        self.inner.lock().home = Some(queue);
+        self.inner.lock().settling_queue = Some(queue);
     }
 
     /// The batch has retired, or the device is lost: signals the fence, or stores the error.
@@ -159,7 +159,7 @@ impl FenceState {
         // Release: pairs with the Acquire in `state`. Under the lock, so that a waiter has either not tested yet or is
         // asleep.
         self.state.store(state, Ordering::Release);
-        // After the lock: a waiter takes this one or locks of its own, and the fence's lock is a leaf.
+        // After the lock is released: a waiter takes this lock or one of its own, and the fence's lock is a leaf.
         drop(inner);
         self.settled.notify_all();
         watchers.into_iter().for_each(Wake::wake);
@@ -175,14 +175,14 @@ impl Wake for FenceState {
     }
 }
 
-/// For threads that wait for several fences.
+/// For threads that wait for several fences, and for tasks.
 impl Awaited for Arc<FenceState> {
     fn is_done(&self) -> bool {
         self.is_settled()
     }
 
-    fn home(&self) -> Option<Arc<dyn Helper>> {
-        self.inner.lock().home.as_ref().and_then(Weak::upgrade)
+    fn settling_queue(&self) -> Option<Arc<dyn Helper>> {
+        self.inner.lock().settling_queue.as_ref().and_then(Weak::upgrade)
     }
 
     fn watch(&self, waiter: &Arc<dyn Wake>) {

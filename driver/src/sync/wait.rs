@@ -17,7 +17,7 @@ pub(crate) trait Awaited {
     fn is_done(&self) -> bool;
 
     /// The queue that will make it hold, if that is known.
-    fn home(&self) -> Option<Arc<dyn Helper>>;
+    fn settling_queue(&self) -> Option<Arc<dyn Helper>>;
 
     /// Registers a waiter, to be woken when it holds; does nothing if it holds already.
     fn watch(&self, waiter: &Arc<dyn Wake>);
@@ -70,7 +70,7 @@ pub(crate) fn wait(
 /// Works on the queues that will make the conditions hold. Returns `done()`.
 fn work(conditions: &[impl Awaited], done: &dyn Fn() -> bool) -> bool {
     let open = conditions.iter().filter(|condition| !condition.is_done());
-    open.filter_map(Awaited::home).any(|queue| queue.help(done)) || done()
+    open.filter_map(Awaited::settling_queue).any(|queue| queue.help(done)) || done()
 }
 
 /// A thread that sleeps until it is woken.

@@ -1,9 +1,10 @@
-//! Waiters: threads and queues that are woken when what they wait for may have happened.
+//! Waiters: threads, tasks and queues that are woken when what they wait for may have happened.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Weak};
 
-/// A sleeping thread, or a suspended queue. A spurious wake-up is harmless: the waiter tests its condition again.
+/// A sleeping thread, a pending task, or a suspended queue. A spurious wake-up is harmless: the waiter tests its
+/// condition again.
 pub(crate) trait Wake: Debug + Send + Sync {
     /// What it waits for may have happened, or the device is lost. The caller must hold no lock.
     fn wake(self: Arc<Self>);

@@ -143,7 +143,7 @@ fn write_texels(world: &World, ty: DescriptorType, usage: BufferUsageFlags) -> R
     set(&world.device, ty).write_texel_buffers(0, 0, ty, &[&view])
 }
 
-fn with_own_sampler(world: &World, ty: DescriptorType) -> Result<DescriptorSet, Error> {
+fn with_immutable_sampler(world: &World, ty: DescriptorType) -> Result<DescriptorSet, Error> {
     let sampler = world.device.create_sampler(&SamplerInfo::default())?;
     let own = [ImmutableSamplers { binding: 0, samplers: &[sampler] }];
     let bindings = [Binding { binding: 0, ty, count: 1 }];
@@ -285,7 +285,7 @@ pub(super) const RULES: &[Rule] = &[
         of_format(w, BufferUsageFlags::STORAGE_TEXEL_BUFFER, vk::Format::R5G6B5_UNORM_PACK16)
     }),
     ("VUID-VkDescriptorSetLayoutBinding-descriptorType-00282", |w| {
-        with_own_sampler(w, DescriptorType::STORAGE_IMAGE).map(drop)
+        with_immutable_sampler(w, DescriptorType::STORAGE_IMAGE).map(drop)
     }),
     ("VUID-VkWriteDescriptorSet-descriptorType-parameter", |w| {
         let ty = DescriptorType::SAMPLER;
@@ -293,7 +293,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     ("VUID-VkWriteDescriptorSet-descriptorType-02752", |w| {
         let sampler = w.device.create_sampler(&SamplerInfo::default())?;
-        let set = with_own_sampler(w, DescriptorType::SAMPLER)?;
+        let set = with_immutable_sampler(w, DescriptorType::SAMPLER)?;
         let info = DescriptorImageInfo { sampler: Some(&sampler), view: None };
         set.write_images(0, 0, DescriptorType::SAMPLER, &[info])
     }),

@@ -18,8 +18,8 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 
 /// The settings of the variables for which `is_asked` is true; an error for an invalid one.
 fn settings(is_asked: impl Fn(&str) -> bool) -> Result<Settings, Failure> {
-    let (settings, complaints) = options::read(|name| variable(name).filter(|_| is_asked(name)));
-    complaints.into_iter().next().map_or(Ok(settings), |complaint| Err(Failure::new(complaint)))
+    let (settings, warnings) = options::read(|name| variable(name).filter(|_| is_asked(name)));
+    warnings.into_iter().next().map_or(Ok(settings), |warning| Err(Failure::new(warning)))
 }
 
 /// The back end of a program that is started, if no option chooses it.

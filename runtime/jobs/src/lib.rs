@@ -214,7 +214,7 @@ pub struct JobArgs {
     /// an interrupted job array is continued. `spelter merge` puts the files of all shards together.
     #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub results: Option<PathBuf>,
-    /// Continue a file whose results are of another build of the program, of which results may differ.
+    /// Continue a results file written by another build, whose results may differ.
     #[arg(long, requires = "results")]
     pub any_build: bool,
 }

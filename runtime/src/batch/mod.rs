@@ -217,7 +217,7 @@ impl Batch {
         let mut resources = 0;
         for (number, Use { object, resource, access, range, origin }) in uses.clone().enumerate() {
             let first = match resource {
-                None => object.usage.enter(clock, serial, access, false).map_err(Refusal::First)?,
+                None => object.usage.enter(clock, serial, access, false).map_err(Refusal::MustPrecede)?,
                 Some(resource) => {
                     resources += 1;
                     let mut state = resource.state();

@@ -197,7 +197,7 @@ impl Timeline {
 
     /// Makes later commands run after a submitted batch of a context on another queue. Commands recorded before do not
     /// wait: they are submitted first.
-    pub(crate) fn come_after(&mut self, point: &TimelinePoint) -> Result<(), Error> {
+    pub(crate) fn order_after(&mut self, point: &TimelinePoint) -> Result<(), Error> {
         self.flush()?;
         self.batch()?.after.push(point.clone());
         self.clock.follow(&point.clock, point.serial);

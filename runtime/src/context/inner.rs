@@ -17,7 +17,7 @@ use crate::replace;
 use crate::resource::Resource;
 use crate::share::{Member, Share};
 use crate::stats::Counters;
-use crate::submission::{Clock, First, Submission, TimelinePoint};
+use crate::submission::{Clock, MustPrecede, Submission, TimelinePoint};
 use crate::trace::About;
 
 /// The shared part of a context's handles.
@@ -49,8 +49,9 @@ impl ContextInner {
         self.state.lock()
     }
 
-    /// What `ask` finds in the context's state, as a dispatch would.
-    pub(crate) fn caught_up<T>(&self, ask: impl FnOnce(&ContextState) -> T) -> T {
+    /// What `ask` finds in the context's state after that has caught up with the changes of other contexts, as before a
+    /// dispatch.
+    pub(crate) fn with_current_state<T>(&self, ask: impl FnOnce(&ContextState) -> T) -> T {
         let mut state = self.state.lock();
         let garbage = replace::catch_up(&self.share, &mut state);
         let found = ask(&state);
@@ -86,21 +87,21 @@ impl ContextInner {
             match result {
                 Ok(value) => return Ok(value),
                 Err(Refusal::Error(error)) => return Err(error),
-                Err(Refusal::First(First::Done(point))) => self.come_after(&point)?,
-                Err(Refusal::First(First::Submitted(point))) => self.share.submit(&point)?,
+                Err(Refusal::MustPrecede(MustPrecede::Done(point))) => self.order_after(&point)?,
+                Err(Refusal::MustPrecede(MustPrecede::Submitted(point))) => self.share.submit(&point)?,
                 Err(Refusal::Copying(seen, of)) => *waits |= self.wait_for_copy(seen, (of, String::new)),
                 Err(Refusal::Again) => {}
             }
         }
     }
 
-    /// Orders later submissions after a batch of another context: by the queue if it is the same one, else by a
-    /// semaphore wait.
-    fn come_after(&self, point: &TimelinePoint) -> Result<(), Error> {
+    /// Submits a batch of another context, and orders later submissions of this context after it: by the queue if both
+    /// use the same one, else by a semaphore wait.
+    fn order_after(&self, point: &TimelinePoint) -> Result<(), Error> {
         self.share.submit(point)?;
         if point.clock.queue.index != self.clock.queue.index {
             self.share.memory().counters.context_waits.one();
-            self.state.lock().timeline.come_after(point)?;
+            self.state.lock().timeline.order_after(point)?;
         }
         Ok(())
     }
@@ -119,8 +120,9 @@ impl ContextInner {
         Ok(())
     }
 
-    /// Waits until more than `seen` host copies have ended. The caller needs one of a resource to end, and locks
-    /// nothing. The resource's description is for the timeline; an empty one is that of its number.
+    /// Waits until more than `seen` host copies have ended. The caller waits for a copy of a resource, and holds no
+    /// lock. The resource's description is for the timeline, which has the resource's number if the description is
+    /// empty.
     pub(crate) fn wait_for_copy(
         &self,
         seen: u64,
@@ -193,9 +195,9 @@ impl ContextInner {
         Ok(waited)
     }
 
-    /// Waits until `bytes` more bytes may be pending, which a resource needs, or until no pending object has unfinished
-    /// batches. Oldest objects first, whichever contexts use them. Returns whether it waited. The caller locks no
-    /// context.
+    /// Waits until the `bytes` more bytes that a resource needs may be pending, or until no pending object has
+    /// unfinished batches. It waits for the oldest objects first, whichever contexts use them. Returns whether it
+    /// waited. The caller locks no context.
     pub(crate) fn room_for(&self, resource: &Resource, bytes: u64) -> Result<bool, Error> {
         let memory = self.share.memory();
         if memory.has_room(bytes) {
@@ -241,7 +243,7 @@ impl Member for ContextInner {
         }
     }
 
-    fn relieve(&self) -> Result<bool, Error> {
+    fn release_memory(&self) -> Result<bool, Error> {
         let (serial, counters) = (self.flush()?, &self.share.memory().counters);
         let waits = self.clock.retired() < serial;
         if waits {

@@ -7,7 +7,7 @@ use loom::thread;
 use super::{Stored, TestContext, done, wait_until};
 use crate::ids::{Access, ObjectId, ResourceId};
 use crate::journal::{Event, Journal, News};
-use crate::serial::First;
+use crate::serial::MustPrecede;
 use crate::sync::Mutex;
 
 #[test]
@@ -66,7 +66,7 @@ fn writes_to_bytes_that_were_never_valid_do_not_wait_and_later_reads_come_after(
                             *state = true;
                             break;
                         }
-                        Err(First::Submitted(point)) => {
+                        Err(MustPrecede::Submitted(point)) => {
                             drop(state);
                             // As `Share::submit`: the other context's open batch is submitted, under its lock.
                             let mut open = open.lock();
@@ -75,7 +75,7 @@ fn writes_to_bytes_that_were_never_valid_do_not_wait_and_later_reads_come_after(
                                 *open += 1;
                             }
                         }
-                        Err(First::Done(point)) => panic!("{point:?} needs no wait"),
+                        Err(MustPrecede::Done(point)) => panic!("{point:?} needs no wait"),
                     }
                 }
                 context.submit(1);

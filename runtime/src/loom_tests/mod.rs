@@ -18,7 +18,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
 use crate::ids::{ObjectId, Serial};
-use crate::serial::{Clock, First, Object, SubmittedBatch, TimelinePoint, Usage};
+use crate::serial::{Clock, MustPrecede, Object, SubmittedBatch, TimelinePoint, Usage};
 
 /// A submitted batch that the test retires.
 #[derive(Clone, Debug)]
@@ -100,9 +100,9 @@ pub(crate) fn wait_until(done: impl Fn() -> bool) {
     }
 }
 
-pub(crate) fn done(first: First<TestSubmission>) -> TimelinePoint<TestSubmission> {
+pub(crate) fn done(first: MustPrecede<TestSubmission>) -> TimelinePoint<TestSubmission> {
     match first {
-        First::Done(point) => point,
-        First::Submitted(point) => panic!("{point:?} does not conflict"),
+        MustPrecede::Done(point) => point,
+        MustPrecede::Submitted(point) => panic!("{point:?} does not conflict"),
     }
 }

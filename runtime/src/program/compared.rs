@@ -13,8 +13,8 @@ use crate::ids::Slot;
 use crate::layout::{BufferType, ElementType, of_buffer, of_push, with_rule};
 use crate::sync::Mutex;
 
-/// What was compared: a buffer's type with a group and binding, or that of push constants with the block from a byte
-/// on, or with all of it.
+/// What a type was compared with: the block at a group and binding, or the block of push constants: from a byte on, or
+/// all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     Binding(u32, u32),
@@ -24,7 +24,7 @@ enum Place {
 /// The type of values, and of those in an array after them.
 type Types = (TypeId, Option<TypeId>);
 
-/// By place and type, the problem; none if they agree.
+/// The problem that each comparison found, by place and types; `None` if they agree.
 type Problems = HashMap<(Place, Types), Option<Arc<str>>, FixedState>;
 
 /// What was compared so far. Locked last: no other lock is taken while it is held.
@@ -43,17 +43,17 @@ impl Program {
         described: impl Fn() -> String,
     ) -> Result<(), Error> {
         let Range { start, end } = range;
-        let is_first = match ty.step() {
+        let begins_element = match ty.step() {
             Some(step) => start.checked_rem(step).is_none_or(|rest| rest == 0),
             None => *start == 0,
         };
-        let problem = if is_first {
+        let problem = if begins_element {
             let block = || Ok(of_buffer(self.block(slot.group, slot.binding)?.layout(), ty));
             self.compared(Place::Binding(slot.group, slot.binding), ty.id(), block)?
         } else {
-            let of = ty.step().map(|step| format!("{ty:?}, which has {step} bytes"));
-            let of = of.unwrap_or_else(|| format!("{ty:?}"));
-            Some(with_rule(&format!("bytes {start}..{end} begin inside of a {of}")).into())
+            let element = ty.step().map(|step| format!("{ty:?}, which has {step} bytes"));
+            let element = element.unwrap_or_else(|| format!("{ty:?}"));
+            Some(with_rule(&format!("bytes {start}..{end} begin inside of a {element}")).into())
         };
         problem.map_or(Ok(()), |problem| Err(Error::slot(slot, format!("{}: {problem}", described()))))
     }

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::gate::Gate;
 use crate::ids::{Access, ResourceId, Serial};
 use crate::mappings::{Mappings, UseOrigin};
-use crate::serial::{Clock, First, Object, SubmittedBatch};
+use crate::serial::{Clock, MustPrecede, Object, SubmittedBatch};
 use crate::valid::Valid;
 
 /// The mutable part of a resource.
@@ -97,7 +97,7 @@ pub(crate) enum Refusal<S: SubmittedBatch> {
     /// The command is invalid, or something failed.
     Error(Error),
     /// A batch of another context must be done or submitted first. Nothing was recorded.
-    First(First<S>),
+    MustPrecede(MustPrecede<S>),
     /// The host is copying bytes of the resource that the command uses: retry when more than this number of copies have
     /// ended ([`Gate::wait`]). Nothing was recorded.
     Copying(u64, Option<ResourceId>),
@@ -282,7 +282,7 @@ impl<O: Object> Backing<O> {
         }
         let news = access.writes() && !self.valid.contains(range);
         let fresh = news && !self.write_must_wait(range);
-        let first = object.usage().enter(clock, serial, access, fresh).map_err(Refusal::First)?;
+        let first = object.usage().enter(clock, serial, access, fresh).map_err(Refusal::MustPrecede)?;
         let mut added = None;
         if access.writes() {
             if self.writer != writer {

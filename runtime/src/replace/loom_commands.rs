@@ -13,7 +13,7 @@ use crate::ids::{ObjectId, ResourceId};
 use crate::journal::Journal;
 use crate::loom_tests::{Stored, TestContext, wait_until};
 use crate::recordings::{LostRecording, NamesObjects, Recordings};
-use crate::serial::{First, Object};
+use crate::serial::{MustPrecede, Object};
 use crate::sync::Mutex;
 use crate::valid::Valid;
 
@@ -68,7 +68,7 @@ impl Stage {
             match enter(&mut state, &object, context, (&(0..8), Write), &Gate::default()) {
                 Ok(_) => return object,
                 Err(Refusal::Again) => checked = true,
-                Err(Refusal::First(First::Done(point))) => {
+                Err(Refusal::MustPrecede(MustPrecede::Done(point))) => {
                     drop(state);
                     wait_until(|| point.clock.retired() >= point.serial);
                 }

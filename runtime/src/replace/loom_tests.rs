@@ -17,7 +17,7 @@ use crate::journal::Journal;
 use crate::loom_tests::{Stored, TestContext, wait_until};
 use crate::mappings::UseOrigin;
 use crate::memory::spares::{Bytes, SparePool, Spares};
-use crate::serial::First;
+use crate::serial::MustPrecede;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::valid::Valid;
 
@@ -68,12 +68,12 @@ fn record(
                 drop(state);
                 gate.wait(seen);
             }
-            Err(Refusal::First(First::Done(point))) => {
+            Err(Refusal::MustPrecede(MustPrecede::Done(point))) => {
                 drop(state);
                 wait_until(|| point.clock.retired() >= point.serial);
             }
             Err(Refusal::Error(error)) => panic!("{error}"),
-            Err(Refusal::First(First::Submitted(point))) => {
+            Err(Refusal::MustPrecede(MustPrecede::Submitted(point))) => {
                 drop(state);
                 wait_until(|| point.clock.submitted() >= point.serial);
             }

@@ -3,7 +3,11 @@
 
 use smallvec::SmallVec;
 
+use super::Predecessors;
 use crate::ir::{Block, InstData, Kernel, Op, Value};
+
+/// Values of a conjunction that are looked at, at most.
+const MAX_CONJUNCTS: usize = 32;
 
 /// A basic induction variable: `param` is `param + step` in the next iteration, modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +37,9 @@ impl Induction {
     }
 
     /// The constant with which the loop starts, the same on all entry edges.
-    pub fn start(&self, kernel: &Kernel) -> Option<u32> {
+    pub fn start(&self, kernel: &Kernel, predecessors: &Predecessors) -> Option<u32> {
         let mut start = None;
-        for &block in kernel.layout.iter().filter(|&&block| block != self.latch) {
+        for &block in predecessors[self.header].iter().filter(|&&block| block != self.latch) {
             for call in kernel.targets(block).into_iter().filter(|call| call.block == self.header) {
                 let bits = kernel.constant(*call.args.get(self.index)?)? as u32;
                 if start.is_some_and(|other| other != bits) {
@@ -69,11 +73,38 @@ fn binary(kernel: &Kernel, value: Value, wanted: Op) -> Option<[Value; 2]> {
 }
 
 /// Upper bound of the number of tests `variable + offset < limit`, or of a conjunction with such a test, that a loop
-/// passes before one fails; the limit is a constant.
-pub fn max_trip_count(kernel: &Kernel, inductions: &[Induction], condition: Value) -> Option<u64> {
-    if let Some(sides) = binary(kernel, condition, Op::LAnd) {
-        return sides.into_iter().filter_map(|side| max_trip_count(kernel, inductions, side)).min();
+/// passes before one fails; the limit is a constant. Of a conjunction the first [`MAX_CONJUNCTS`] values count.
+pub fn max_trip_count(
+    kernel: &Kernel,
+    predecessors: &Predecessors,
+    inductions: &[Induction],
+    condition: Value,
+) -> Option<u64> {
+    let mut conjuncts: SmallVec<[Value; 8]> = SmallVec::from_slice(&[condition]);
+    let mut least = None;
+    let mut next = 0;
+    while let Some(&conjunct) = conjuncts.get(next) {
+        next += 1;
+        match binary(kernel, conjunct, Op::LAnd) {
+            // Conjunctions may share their operands, as often as there are paths to them.
+            Some(sides) => {
+                for side in sides {
+                    if conjuncts.len() < MAX_CONJUNCTS && !conjuncts.contains(&side) {
+                        conjuncts.push(side);
+                    }
+                }
+            }
+            None => {
+                let passed = max_passes(kernel, predecessors, inductions, conjunct);
+                least = passed.map_or(least, |passed| Some(least.map_or(passed, |least: u64| least.min(passed))));
+            }
+        }
     }
+    least
+}
+
+/// Upper bound of the number of times that a loop passes one test `variable + offset < limit`.
+fn max_passes(kernel: &Kernel, predecessors: &Predecessors, inductions: &[Induction], condition: Value) -> Option<u64> {
     let (signed, [compared, limit]) = match binary(kernel, condition, Op::ULt) {
         Some(args) => (false, args),
         None => (true, binary(kernel, condition, Op::SLt)?),
@@ -86,7 +117,7 @@ pub fn max_trip_count(kernel: &Kernel, inductions: &[Induction], condition: Valu
         return None;
     }
     // A signed one must not start negative: it could take 2^31 iterations to reach the limit.
-    if signed && i32::try_from(induction.start(kernel)?.checked_add(offset)?).is_err() {
+    if signed && i32::try_from(induction.start(kernel, predecessors)?.checked_add(offset)?).is_err() {
         return None;
     }
     Some(u64::from(limit / induction.step) + 2)
@@ -95,7 +126,7 @@ pub fn max_trip_count(kernel: &Kernel, inductions: &[Induction], condition: Valu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Dominators, Loops};
+    use crate::analysis::{Dominators, Loops, predecessors};
 
     /// The induction variables of a loop with that start, step, comparison and limit, and its trip count.
     fn of(start: u32, step: &str, compare: &str, limit: u32) -> (SmallVec<[Induction; 4]>, Option<u32>, Option<u64>) {
@@ -123,8 +154,9 @@ mod tests {
         let found = &loops.all[0];
         let inductions = Induction::all(&kernel, found.header, found.latches[0]);
         let Some(InstData::Branch { condition, .. }) = kernel.terminator(found.header) else { panic!("a test") };
-        let trip_count = max_trip_count(&kernel, &inductions, *condition);
-        let start = inductions.first().and_then(|induction| induction.start(&kernel));
+        let predecessors = predecessors(&kernel);
+        let trip_count = max_trip_count(&kernel, &predecessors, &inductions, *condition);
+        let start = inductions.first().and_then(|induction| induction.start(&kernel, &predecessors));
         (inductions, start, trip_count)
     }
 
@@ -146,5 +178,46 @@ mod tests {
         assert_eq!(of(u32::MAX, "iadd v3, v1", "slt", 20).2, None, "a signed counter that starts negative");
         assert_eq!(of(0, "iadd v3, v1", "ult", u32::MAX).2, None, "the counter passes the limit by wrapping");
         assert_eq!(of(0, "iadd v3, v1", "ieq", 20).2, None);
+    }
+
+    /// Each level of the condition has both halves of the one before twice: a search of all paths takes 2^64 steps.
+    #[test]
+    fn conjunctions_that_share_operands_are_looked_at_once() {
+        let levels: String = (0..64)
+            .map(|level| {
+                let (first, both, last) = (100 + 3 * level, 101 + 3 * level, 102 + 3 * level);
+                let before = if level == 0 { 5 } else { last - 3 };
+                format!(
+                    "v{first} = land v{before}, v6\nv{both} = land v{before}, v7\nv{last} = land v{first}, v{both}\n"
+                )
+            })
+            .collect();
+        let text = format!(
+            "kernel \"test\" 8, 1, 1
+            block0:
+                v0 = const.i32 0
+                v1 = const.i32 1
+                v2 = const.i32 20
+                v6 = ult v0, v2
+                v7 = ult v1, v2
+                jump block1(v0)
+            block1(v3: i32):
+                v5 = ult v3, v2
+                {levels}
+                loop block3, block2
+                branch v291, block2, block3
+            block2:
+                v8 = iadd v3, v1
+                jump block1(v8)
+            block3:
+                return
+            "
+        );
+        let kernel = Kernel::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let loops = Loops::new(&kernel, &Dominators::new(&kernel));
+        let inductions = Induction::all(&kernel, loops.all[0].header, loops.all[0].latches[0]);
+        let Some(InstData::Branch { condition, .. }) = kernel.terminator(loops.all[0].header) else { panic!("a test") };
+        // The test is below more conjunctions than are looked at.
+        assert_eq!(max_trip_count(&kernel, &predecessors(&kernel), &inductions, *condition), None);
     }
 }

@@ -56,10 +56,10 @@ impl Counts {
 /// The operations of one invocation of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operations {
-    /// The least that any path has.
-    pub least: Counts,
-    /// The most that any path has; `None` if a loop has an unknown trip count.
-    pub most: Option<Counts>,
+    /// Lower bounds: the least that any path has.
+    pub min: Counts,
+    /// Upper bounds: the most that any path has; `None` if a loop has an unknown trip count.
+    pub max: Option<Counts>,
     /// The loops whose trip count is unknown, with their source lines where those are known.
     pub unknown: Vec<Option<SourceLine>>,
 }
@@ -85,8 +85,8 @@ impl Operations {
         }
         unknown.reverse();
         let RegionPaths { ends, .. } = counter.region(None);
-        let Paths { least, most } = ends;
-        Self { least: least.unwrap_or_default(), most: most.unwrap_or(Some(Counts::default())), unknown }
+        let Paths { min, max } = ends;
+        Self { min: min.unwrap_or_default(), max: max.unwrap_or(Some(Counts::default())), unknown }
     }
 }
 
@@ -117,7 +117,7 @@ impl TripCount {
             let exit = LoopExit::new(kernel, loops, dominators, number, block);
             match exit.and_then(|exit| trip_counts.back_edges_taken(number, &exit, MAX_ITERATIONS)) {
                 // The exit that is taken first ends the loop.
-                Some(taken) => back_edges = Some(back_edges.map_or(taken, |least: usize| least.min(taken))),
+                Some(taken) => back_edges = Some(back_edges.map_or(taken, |min: usize| min.min(taken))),
                 None => may_end_earlier = true,
             }
         }
@@ -128,27 +128,27 @@ impl TripCount {
 /// Bounds over the paths to a place. `None` outside: no path leads there.
 #[derive(Clone, Copy, Debug)]
 struct Paths {
-    least: Option<Counts>,
+    min: Option<Counts>,
     /// The inner option is `None` if a path has an unknown number of operations.
-    most: Option<Option<Counts>>,
+    max: Option<Option<Counts>>,
 }
 
 impl Paths {
-    const NONE: Self = Self { least: None, most: None };
+    const NONE: Self = Self { min: None, max: None };
     const EMPTY: Self = Self {
-        least: Some(Counts { flops: 0, loaded: 0, stored: 0, atomics: 0, images: 0 }),
-        most: Some(Some(Counts { flops: 0, loaded: 0, stored: 0, atomics: 0, images: 0 })),
+        min: Some(Counts { flops: 0, loaded: 0, stored: 0, atomics: 0, images: 0 }),
+        max: Some(Some(Counts { flops: 0, loaded: 0, stored: 0, atomics: 0, images: 0 })),
     };
 
     /// The paths of either.
     fn or(self, other: Self) -> Self {
         let both = |a: Option<Counts>, b: Option<Counts>| Some(a?.each(b?, u64::max));
         Self {
-            least: match (self.least, other.least) {
+            min: match (self.min, other.min) {
                 (Some(a), Some(b)) => Some(a.each(b, u64::min)),
                 (a, b) => a.or(b),
             },
-            most: match (self.most, other.most) {
+            max: match (self.max, other.max) {
                 (Some(a), Some(b)) => Some(both(a, b)),
                 (a, b) => a.or(b),
             },
@@ -158,8 +158,8 @@ impl Paths {
     /// These paths, each followed by any of the others.
     fn then(self, next: Self) -> Self {
         Self {
-            least: self.least.zip(next.least).map(|(a, b)| a.plus(b)),
-            most: self.most.zip(next.most).map(|(a, b)| Some(a?.plus(b?))),
+            min: self.min.zip(next.min).map(|(a, b)| a.plus(b)),
+            max: self.max.zip(next.max).map(|(a, b)| Some(a?.plus(b?))),
         }
     }
 }
@@ -178,7 +178,7 @@ struct RegionPaths {
 impl RegionPaths {
     /// Whether an iteration has operations that are counted.
     fn counts_something(&self) -> bool {
-        self.iterations.most.is_some_and(|most| most != Some(Counts::default()))
+        self.iterations.max.is_some_and(|max| max != Some(Counts::default()))
     }
 
     /// The paths of all iterations together.
@@ -188,12 +188,12 @@ impl RegionPaths {
             if !self.counts_something() {
                 return exits;
             }
-            return Paths { most: exits.most.map(|_| None), ..exits };
+            return Paths { max: exits.max.map(|_| None), ..exits };
         };
         let all = |paths: Option<Counts>| paths.unwrap_or_default().times(back_edges);
-        let early = if may_end_earlier { Counts::default() } else { all(iterations.least) };
-        let most = iterations.most.unwrap_or(Some(Counts::default())).map(|counts| counts.times(back_edges));
-        Paths { least: Some(early), most: Some(most) }.then(exits)
+        let early = if may_end_earlier { Counts::default() } else { all(iterations.min) };
+        let max = iterations.max.unwrap_or(Some(Counts::default())).map(|counts| counts.times(back_edges));
+        Paths { min: Some(early), max: Some(max) }.then(exits)
     }
 }
 
@@ -226,7 +226,7 @@ impl Counter<'_> {
                 Some(inner) => (before.then(totals[inner]), loops.exits(kernel, inner)),
                 None => {
                     let counts = counts(kernel, block);
-                    let own = Paths { least: Some(counts), most: Some(Some(counts)) };
+                    let own = Paths { min: Some(counts), max: Some(Some(counts)) };
                     (before.then(own), kernel.targets(block).iter().map(|call| call.block).collect())
                 }
             };

@@ -1,8 +1,8 @@
 //! Histories: the accesses of a word that two cells cannot express: atomics, sub-word accesses, several references.
 //!
-//! A history is a short list of accesses with their bytes. An access leaves the list when everything that is ordered
-//! after its successor is ordered after it, too; when the list grows too long, accesses are joined, which only ever
-//! makes more of them look racy.
+//! A history is a short list of accesses with their bytes. An access is dropped once everything that is ordered after
+//! its successor is also ordered after it. When the list grows too long, accesses are merged, which only ever makes
+//! more of them look racy.
 
 use smallvec::SmallVec;
 
@@ -25,7 +25,7 @@ impl Reference {
 /// Several classes.
 pub(super) const MIXED_CLASS: usize = usize::MAX;
 
-/// What plain accesses have in common.
+/// What accesses, atomics too, have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Attributes {
     /// The class of the memory: an index, or [`MIXED_CLASS`].
@@ -71,7 +71,7 @@ pub(super) struct Access {
     pub(super) reads: bool,
     /// Whether some write.
     pub(super) writes: bool,
-    /// Reference, privacy.
+    /// Class, reference, privacy.
     pub(super) attributes: Attributes,
     /// Atomics only.
     pub(super) atomic: Option<Atomic>,
@@ -116,7 +116,7 @@ pub(super) struct History {
     pub(super) accesses: SmallVec<[Access; 4]>,
 }
 
-/// Whether two accesses are joined.
+/// Whether two accesses are merged.
 type Test<'a> = &'a dyn Fn(&Access, &Access) -> bool;
 
 /// Accesses above which a history is shortened.
@@ -126,8 +126,8 @@ impl History {
     /// Bytes of a history, about.
     pub(super) const BYTES: u64 = 192;
 
-    /// Adds an access, which is not ordered after all that are like it. `join` makes one cell of two, and
-    /// `of_one_workgroup` tells whether two cells are of one workgroup.
+    /// Adds an access. Some earlier access like it is not ordered before it, so neither replaces the other. `join`
+    /// makes one cell of two, and `of_one_workgroup` says whether two cells are of one workgroup.
     pub(super) fn add(
         &mut self,
         access: Access,
@@ -138,8 +138,8 @@ impl History {
         if self.accesses.len() <= MAX_ACCESSES {
             return;
         }
-        // Accesses of one workgroup that are alike become one; if there are none, those of several workgroups; if all
-        // differ, the first ones, whatever they are.
+        // Accesses of one workgroup that are alike become one. If more than half of the limit are left, so do those of
+        // several workgroups that are alike; if there are still more, all accesses become one, whatever they are.
         let tests: [Test<'_>; 3] =
             [&|a, b| a.alike(b) && of_one_workgroup(a.cell, b.cell), &|a, b| a.alike(b), &|_, _| true];
         for test in tests {

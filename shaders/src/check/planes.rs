@@ -97,19 +97,6 @@ impl Planes {
         unsafe { std::slice::from_raw_parts_mut(first, bytes / 4) }
     }
 
-    /// The marks of instructions for the words of a granule: that wrote, and that read. The caller holds no others of
-    /// the granule, and machine code is not running.
-    #[expect(clippy::mut_from_ref, reason = "marks belong to the one observer that keeps them")]
-    pub fn marks(&self, granule: u64) -> Option<[&mut [u8]; 2]> {
-        let start = granule * GRANULE;
-        let range = start..start + GRANULE;
-        let [wrote, read] = [self.place(Plane::Wrote, &range)?, self.place(Plane::HasRead, &range)?];
-        Some([wrote, read].map(|(at, bytes)| {
-            // SAFETY: parts of the mapping, of different planes, without other references by the caller's promise.
-            unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().wrapping_add(at), bytes) }
-        }))
-    }
-
     /// Makes these planes of a granule zeros, and gives their memory back where that can be done. The caller holds none
     /// of their cells and marks.
     pub(super) fn empty(&self, granule: u64, set: PlaneSet) {

@@ -17,13 +17,13 @@ use crate::ir::{Block, InstData, Kernel, Place, Type, Value, Variable, VariableS
 struct CandidateVariable {
     /// The only constant stored at each byte offset.
     words: BTreeMap<u32, u32>,
-    /// Blocks that store, in layout order, each with its number of stores to offsets that it had not stored to before.
+    /// The blocks with stores, in layout order, each with the number of different offsets that it stores to.
     stores: Vec<(Block, usize)>,
-    /// Blocks that load, each with the number of such stores before the load in the same block.
+    /// The block of each load, with the number of different offsets that this block stores to before the load.
     loads: Vec<(Block, usize)>,
-    /// Whether an access rules promotion out: atomic, volatile, at a constant offset (load), of a second constant
-    /// (store).
-    spoilt: bool,
+    /// Whether promotion is ruled out: the variable is not private, or an access is an atomic, is volatile, loads at a
+    /// constant offset, or stores what is no constant, no whole word in bounds, or a second constant.
+    disqualified: bool,
 }
 
 /// Runs the pass.
@@ -71,30 +71,32 @@ fn find(kernel: &Kernel) -> SecondaryMap<Variable, CandidateVariable> {
                         candidate.stores.last().filter(|stores| stores.0 == block).map_or(0, |stores| stores.1);
                     candidate.loads.push((block, before));
                     // Words at known offsets are better as SSA values (mem2reg).
-                    candidate.spoilt |= access.volatile || kernel.constant(offset).is_some();
+                    candidate.disqualified |= access.volatile || kernel.constant(offset).is_some();
                 }
                 InstData::Store { place: Place::Variable { variable, offset }, value, access, .. } => {
                     let candidate = &mut candidates[variable];
                     let Some((offset, word)) = constants(kernel, variable, offset, value).filter(|_| !access.volatile)
                     else {
-                        candidate.spoilt = true;
+                        candidate.disqualified = true;
                         continue;
                     };
-                    candidate.spoilt |= *candidate.words.entry(offset).or_insert(word) != word;
+                    candidate.disqualified |= *candidate.words.entry(offset).or_insert(word) != word;
                     let first = here.insert((variable, offset), ()).is_none();
                     match candidate.stores.last_mut() {
                         Some((last, count)) if *last == block => *count += usize::from(first),
                         _ => candidate.stores.push((block, 1)),
                     }
                 }
-                InstData::Atomic { place: Place::Variable { variable, .. }, .. } => candidates[variable].spoilt = true,
+                InstData::Atomic { place: Place::Variable { variable, .. }, .. } => {
+                    candidates[variable].disqualified = true;
+                }
                 _ => {}
             }
         }
     }
     candidates.iter_mut().for_each(|(variable, candidate)| {
         let private = kernel.variables.get(variable).is_some_and(|data| data.space == VariableSpace::Private);
-        candidate.spoilt |= !private;
+        candidate.disqualified |= !private;
     });
     candidates
 }
@@ -107,7 +109,8 @@ fn constants(kernel: &Kernel, variable: Variable, offset: Value, value: Value) -
     (inside && fits).then_some((offset as u32, word as u32))
 }
 
-/// Whether each load is preceded by stores to all words: in its block, or in one block that dominates it.
+/// Whether each load is preceded by stores to all words that any store writes: in its block, or in one block that
+/// dominates it.
 fn is_constant_array(dominators: &Dominators, candidate: &CandidateVariable) -> bool {
     let all = candidate.words.len();
     let complete_blocks: Vec<Block> =
@@ -115,7 +118,7 @@ fn is_constant_array(dominators: &Dominators, candidate: &CandidateVariable) -> 
     let dominated =
         |block: Block| complete_blocks.iter().any(|&other| other != block && dominators.dominates(other, block));
     // The check below is quadratic: bounds its cost.
-    let few = candidate.loads.len() * complete_blocks.len() < 1 << 16;
+    let is_affordable = candidate.loads.len() * complete_blocks.len() < 1 << 16;
     let complete = |&(block, before): &(Block, usize)| before == all || dominated(block);
-    !candidate.spoilt && few && !candidate.loads.is_empty() && candidate.loads.iter().all(complete)
+    !candidate.disqualified && is_affordable && !candidate.loads.is_empty() && candidate.loads.iter().all(complete)
 }

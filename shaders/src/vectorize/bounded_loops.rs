@@ -4,7 +4,7 @@
 //! A *counted loop* exits when a counter reaches a constant, and every iteration adds a positive constant to the
 //! counter.
 
-use crate::analysis::{Dominators, Induction, Loop, Loops, max_trip_count};
+use crate::analysis::{Dominators, Induction, Loop, Loops, Predecessors, max_trip_count, predecessors};
 use crate::ir::{Block, InstData, Kernel};
 use crate::simd::LANES;
 
@@ -13,11 +13,12 @@ const MAX_ITERATIONS: u64 = 1 << 14;
 
 /// For each loop in [`Loops::all`] an upper bound of its trip count, if it needs no stop-flag poll.
 pub(super) fn bounded_trip_counts(kernel: &Kernel, loops: &Loops, dominators: &Dominators) -> Vec<Option<u64>> {
+    let predecessors = predecessors(kernel);
     let mut trip_counts = vec![None; loops.all.len()];
     // Iterations of inner loops without a poll, plus one, in one iteration of the loop.
     let mut inside = vec![1u64; loops.all.len()];
     for (number, found) in loops.all.iter().enumerate().rev() {
-        let Some(own) = loop_trip_count(kernel, loops, number, found, dominators) else { continue };
+        let Some(own) = loop_trip_count(kernel, &predecessors, loops, (number, found), dominators) else { continue };
         let iterations = own.saturating_mul(inside[number]);
         if iterations <= MAX_ITERATIONS {
             trip_counts[number] = Some(own);
@@ -64,9 +65,9 @@ fn steps_of(inst: &InstData) -> Option<u64> {
 /// Upper bound of a loop's trip count: the least of its tests that every iteration passes.
 fn loop_trip_count(
     kernel: &Kernel,
+    predecessors: &Predecessors,
     loops: &Loops,
-    number: usize,
-    found: &Loop,
+    (number, found): (usize, &Loop),
     dominators: &Dominators,
 ) -> Option<u64> {
     let &[latch] = &found.latches[..] else { return None };
@@ -77,7 +78,8 @@ fn loop_trip_count(
     tests
         .filter_map(|&block| {
             let InstData::Branch { condition, then, otherwise } = kernel.terminator(block)? else { return None };
-            (within(then.block) && !within(otherwise.block)).then(|| max_trip_count(kernel, &inductions, *condition))?
+            (within(then.block) && !within(otherwise.block))
+                .then(|| max_trip_count(kernel, predecessors, &inductions, *condition))?
         })
         .min()
 }

@@ -55,10 +55,10 @@ impl Widen<'_> {
         let mut components: Components = results.iter().map(|&(component, _)| component).collect();
         components.sort_unstable();
         components.dedup();
-        let is_base =
+        let is_base_level =
             op.lod == LodOperand::None || args.last().is_some_and(|&lod| self.kernel.constant(lod) == Some(0));
-        let texel = self.sample(inst, &operands, is_base, &components);
-        let texel = texel.or_else(|| self.read_texel(inst, &operands, is_base, &components));
+        let texel = self.sample(inst, &operands, is_base_level, &components);
+        let texel = texel.or_else(|| self.read_texel(inst, &operands, is_base_level, &components));
         let texel = texel.unwrap_or_else(|| self.image_call(op, &operands, &components));
         for (component, result) in results {
             let Some(at) = components.iter().position(|&other| other == component) else { continue };

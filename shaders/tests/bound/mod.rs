@@ -18,8 +18,8 @@ use spelter_shaders::ir::Kernel;
 use spelter_shaders::{simd, work};
 
 use shapes::{
-    Shape, Text, barriers, breaks, calls, cases, chains, chosen, fan, ifs, live, live_over_loops, loops, members, phis,
-    put, ring, row, row_of_loops, switches, taken, variables,
+    Shape, Text, barriers, breaks, calls, cases, chains, chosen, conjunctions, counted, fan, ifs, live,
+    live_over_loops, loops, members, phis, put, ring, row, row_of_loops, switches, taken, variables,
 };
 
 /// What was counted from the kernel as it was read to machine code, and how much of it after the SIMD form.
@@ -47,10 +47,12 @@ fn work_and_size_of(text: &Text) -> [u64; 2] {
 
 #[test]
 fn twice_the_size_is_about_twice_the_work() {
-    let shapes: [(&str, Shape, usize); 16] = [
+    let shapes: [(&str, Shape, usize); 18] = [
         ("ifs", ifs, 256),
         ("row", row, 256),
         ("row of loops", row_of_loops, 128),
+        ("row of counted loops", counted, 128),
+        ("conjunctions with shared operands", conjunctions, 128),
         ("cases", cases, 256),
         ("chosen", chosen, 512),
         ("switches", switches, 128),

@@ -432,3 +432,40 @@ pub(super) fn ring(count: usize) -> Text {
     uses(body, count, "r");
     text
 }
+
+/// Loops one after the other with signed counters from one constant to another.
+pub(super) fn counted(count: usize) -> Text {
+    let mut text = Text::default();
+    put!(text.body, "OpBranch %h0");
+    for at in 0..count {
+        let before = if at == 0 { "entry".to_owned() } else { format!("m{}", at - 1) };
+        put!(text.body, "%h{at} = OpLabel\n%i{at} = OpPhi %u32 %c1 %{before} %n{at} %b{at}");
+        put!(text.body, "OpLoopMerge %m{at} %b{at} None\nOpBranch %k{at}\n%k{at} = OpLabel");
+        put!(text.body, "%q{at} = OpSLessThan %bool %i{at} %c264\nOpBranchConditional %q{at} %b{at} %m{at}");
+        put!(text.body, "%b{at} = OpLabel\n%o{at} = OpLoad %u32 %p\n%s{at} = OpIAdd %u32 %o{at} %i{at}");
+        put!(text.body, "OpStore %p %s{at}\n%n{at} = OpIAdd %u32 %i{at} %c1\nOpBranch %h{at}\n%m{at} = OpLabel");
+        if at + 1 < count {
+            put!(text.body, "OpBranch %h{}", at + 1);
+        }
+    }
+    text.body += "OpReturn\n";
+    text
+}
+
+/// A loop whose condition is conjunctions, each of two that share an operand: twice as many paths for each.
+pub(super) fn conjunctions(count: usize) -> Text {
+    let mut text = Text::default();
+    let body = &mut text.body;
+    put!(body, "OpBranch %h\n%h = OpLabel\n%i = OpPhi %u32 %c0 %entry %n %b\nOpLoopMerge %m %b None\nOpBranch %k");
+    put!(body, "%k = OpLabel\n%l = OpULessThan %bool %i %c264\n%e = OpIMul %u32 %i %x");
+    for at in 0..count {
+        let before = if at == 0 { String::new() } else { (at - 1).to_string() };
+        put!(body, "%e{at} = OpIAdd %u32 %e{before} %c3\n%f{at} = OpBitwiseXor %u32 %e{at} %i");
+        put!(body, "%u{at} = OpINotEqual %bool %e{at} %c2\n%v{at} = OpINotEqual %bool %f{at} %c3");
+        put!(body, "%a{at} = OpLogicalAnd %bool %l{before} %u{at}\n%c{at}_ = OpLogicalAnd %bool %l{before} %v{at}");
+        put!(body, "%l{at} = OpLogicalAnd %bool %a{at} %c{at}_");
+    }
+    put!(body, "OpBranchConditional %l{} %b %m\n%b = OpLabel\n%n = OpIAdd %u32 %i %c1", count - 1);
+    put!(body, "OpStore %p %n\nOpBranch %h\n%m = OpLabel\nOpReturn");
+    text
+}

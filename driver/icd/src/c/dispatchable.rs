@@ -2,9 +2,9 @@
 //!
 //! # Safety
 //!
-//! Blocks are reused but never freed, so a stale handle still points to a block, whose key shows that the object is
-//! destroyed. The loader writes the first word of a block, after the call that creates the handle and before any other;
-//! nothing here reads it.
+//! Blocks are reused but never freed, so a stale handle still points to a block. Until the block is reused, its key
+//! shows that the object is destroyed. The loader writes a block's first word when the call that created the handle
+//! returns, before it makes another call with the handle; nothing here reads it.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,8 +18,8 @@ const LOADER_MAGIC: usize = 0x01CD_C0DE;
 /// Marks the blocks of this driver.
 const MAGIC: u64 = 0x5350_454C_5445_5221;
 
-/// Spare blocks that are kept before any is reused, so that stale handles are detected.
-const WAITING: usize = 1024;
+/// Spare blocks in quarantine: as many are kept before any is reused, so that stale handles are detected.
+const MAX_QUARANTINED: usize = 1024;
 
 #[repr(C)]
 struct DispatchableBlock {
@@ -69,7 +69,7 @@ impl Spare {
 /// A handle for the object with that key.
 pub(crate) fn make<H: Handle>(key: u64) -> H {
     let mut spare = SPARE.get().lock();
-    let reused = if spare.len > WAITING { spare.pop() } else { None };
+    let reused = if spare.len > MAX_QUARANTINED { spare.pop() } else { None };
     drop(spare);
     let block: &'static DispatchableBlock = match reused {
         Some(block) => block,
@@ -87,7 +87,8 @@ pub(crate) fn make<H: Handle>(key: u64) -> H {
     H::from_raw(std::ptr::from_ref(block).expose_provenance() as u64)
 }
 
-/// The key of a handle's object; 0 for a handle that is null, foreign, or of a destroyed object.
+/// The key of a handle's object; 0 for a handle that is null, misaligned, or of a destroyed object whose block was not
+/// reused. Any other handle must come from [`make`].
 pub(crate) fn key<H: Handle>(handle: H) -> u64 {
     block(handle).map_or(0, |block| block.key.load(Ordering::Acquire))
 }
@@ -101,14 +102,16 @@ pub(crate) fn retire<H: Handle>(handle: H) {
     }
 }
 
+/// The block of a handle that [`make`] returned; `None` for one that is null or misaligned. The mark catches some of
+/// the handles of other drivers that a program passes by mistake, but nothing relies on that.
 fn block<H: Handle>(handle: H) -> Option<&'static DispatchableBlock> {
     let address = handle.as_raw() as usize;
     if address == 0 || !address.is_multiple_of(align_of::<DispatchableBlock>()) {
         return None;
     }
     let block = std::ptr::with_exposed_provenance::<DispatchableBlock>(address);
-    // SAFETY: a handle that a caller passes was created by `make`, so it is the address of a block, which is never
-    // freed.
+    // SAFETY: a handle that a caller passes was created by `make` (Vulkan demands a valid handle), so it is the address
+    // of a block, which is never freed.
     let block = unsafe { &*block };
     (block.magic.load(Ordering::Relaxed) == MAGIC).then_some(block)
 }

@@ -15,11 +15,12 @@ use std::time::Duration;
 use memmap2::MmapMut;
 use spelter_locks::{Mutex, PerProcess};
 
-/// Bytes set aside: enough for the rest of one call, on every worker.
+/// Bytes of the reserve: enough for the rest of one call, on every worker.
 const RESERVE: usize = 8 << 20;
 
-/// Larger allocations fail if the system refuses them: they come from `host_memory`, which handles that.
-const MAX_RESERVE_BYTES: usize = 1 << 20;
+/// The size up to which an allocation is small. Larger ones fail if the system refuses them: they come from
+/// `host_memory`, which handles that.
+const MAX_SMALL_ALLOCATION: usize = 1 << 20;
 
 /// The system's allocator with a reserve.
 struct WithReserve;
@@ -27,38 +28,39 @@ struct WithReserve;
 #[global_allocator]
 static ALLOCATOR: WithReserve = WithReserve;
 
-/// The reserve: mapped from the system, since memory that is returned to an allocator may stay in the arena of one
-/// thread. Only [`replenish`] makes one, since that allocates. A forked process makes its own with its first instance.
+/// The reserve. It is mapped from the system, since an allocator may keep memory that is returned to it in the arena of
+/// one thread. Only [`replenish`] fills it, since filling it allocates. A forked process fills its own with its first
+/// instance.
 ///
 /// The lock is the standard library's, which does not allocate. An allocation may wait for it without deadlock: the
 /// thread that holds it makes one system call, which maps or unmaps memory, and neither allocates nor takes another
 /// lock.
-static SET_ASIDE: PerProcess<Mutex<Option<MmapMut>>> = PerProcess::new(Mutex::default);
+static RESERVE_POOL: PerProcess<Mutex<Option<MmapMut>>> = PerProcess::new(Mutex::default);
 
-/// Whether `SET_ASIDE` is filled: a hint that avoids the lock, so all accesses are relaxed.
-static IS_SET_ASIDE: AtomicBool = AtomicBool::new(false);
+/// Whether `RESERVE_POOL` is filled: a hint that avoids the lock, so all accesses are relaxed.
+static IS_RESERVED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the reserve is filled. False before the first call, and after an allocation used it.
-pub(crate) fn is_set_aside() -> bool {
-    IS_SET_ASIDE.load(Ordering::Relaxed)
+pub(crate) fn is_reserved() -> bool {
+    IS_RESERVED.load(Ordering::Relaxed)
 }
 
 /// Fills the reserve if it is empty. Returns false if the system refuses.
 pub(crate) fn replenish() -> bool {
-    let mut reserve = SET_ASIDE.get().lock();
+    let mut reserve = RESERVE_POOL.get().lock();
     if reserve.is_none() {
         *reserve = MmapMut::map_anon(RESERVE).ok();
     }
-    IS_SET_ASIDE.store(reserve.is_some(), Ordering::Relaxed);
+    IS_RESERVED.store(reserve.is_some(), Ordering::Relaxed);
     reserve.is_some()
 }
 
 /// Returns the reserve to the system. If another thread is returning it, waits until that is done: an allocation that
 /// is retried earlier fails again.
 fn release() {
-    let mut reserve = SET_ASIDE.existing().map(Mutex::lock);
+    let mut reserve = RESERVE_POOL.existing().map(Mutex::lock);
     drop(reserve.as_mut().and_then(|reserve| reserve.take()));
-    IS_SET_ASIDE.store(false, Ordering::Relaxed);
+    IS_RESERVED.store(false, Ordering::Relaxed);
 }
 
 /// How often a refused allocation is retried: for a second or two, since the scheduler of a busy machine may stop a
@@ -77,7 +79,7 @@ fn pause(retry: u32) -> Duration {
 /// and for a moment maps 64 MiB, which may be all that the limit leaves to the other threads.
 fn with_reserve(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     let memory = allocate();
-    if !memory.is_null() || size > MAX_RESERVE_BYTES {
+    if !memory.is_null() || size > MAX_SMALL_ALLOCATION {
         return memory;
     }
     release();
@@ -130,14 +132,14 @@ mod tests {
         };
         assert!(!with_reserve(1, allocate).is_null());
         refusals.set(0);
-        assert!(with_reserve(MAX_RESERVE_BYTES + 1, allocate).is_null(), "its caller handles that");
+        assert!(with_reserve(MAX_SMALL_ALLOCATION + 1, allocate).is_null(), "its caller handles that");
         assert!(with_reserve(1, std::ptr::null_mut).is_null(), "where there is none, it ends");
     }
 
     #[test]
     fn an_allocation_is_retried_after_another_thread_released_the_reserve() {
         static IS_BACK: AtomicBool = AtomicBool::new(false);
-        let reserve = SET_ASIDE.get().lock();
+        let reserve = RESERVE_POOL.get().lock();
         let (refused, is_refused) = mpsc::channel();
         let other = thread::spawn(move || {
             let allocate = || {

@@ -142,7 +142,7 @@ pub(crate) fn guard<R: Failed, T: IntoCResult<R>>(call: &'static str, body: impl
     let _call = current_call::Call::begin();
     // The reserve is empty before the first call, and after memory ran out.
     let body = || {
-        if emergency::is_set_aside() || !creates(call) || emergency::replenish() { body() } else { Err(exhausted()) }
+        if emergency::is_reserved() || !creates(call) || emergency::replenish() { body() } else { Err(exhausted()) }
     };
     let result = catch_unwind(AssertUnwindSafe(body));
     findings::after(call);

@@ -95,7 +95,7 @@ object!(dispatchable CommandBuffer: vk::CommandBuffer, |commands| commands.devic
 impl CommandBuffer {
     /// Records a command. If this fails, so does the end of the recording.
     pub(crate) fn add(&self, record: impl FnOnce(&driver::CommandBuffer) -> Result<(), Error>) -> Result<(), Error> {
-        let room = emergency::is_set_aside() || emergency::replenish();
+        let room = emergency::is_reserved() || emergency::replenish();
         let recorded = if room { record(&self.driver) } else { Err(exhausted()) };
         recorded.inspect_err(|error| {
             self.failed.lock().get_or_insert_with(|| error.clone());

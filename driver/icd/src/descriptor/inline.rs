@@ -10,7 +10,7 @@ use spelter_locks::Mutex;
 use crate::device::Device;
 use crate::error::Error;
 
-/// The alignment of a block in bytes: that of uniform buffers.
+/// The alignment of a block in bytes: a cache line, which is a multiple of the alignment of uniform buffers (16).
 const ALIGNMENT: u64 = 64;
 
 /// The memory of a pool's blocks.
@@ -19,7 +19,7 @@ pub(super) struct InlineMemory {
     backing: Option<(driver::Buffer, driver::DeviceMemory)>,
     size: u64,
     /// In multiples of the alignment.
-    free: driver::FreeRanges,
+    free_ranges: driver::FreeRanges,
 }
 
 /// One block of a set, which is freed when it drops.
@@ -38,7 +38,7 @@ impl InlineMemory {
     pub(super) fn new(bytes: u64, blocks: u64) -> Self {
         let size = (bytes + blocks * (ALIGNMENT - 4)).next_multiple_of(ALIGNMENT);
         let units = usize::try_from(size / ALIGNMENT).unwrap_or(usize::MAX);
-        Self { backing: None, size, free: driver::FreeRanges::of(0..units) }
+        Self { backing: None, size, free_ranges: driver::FreeRanges::of(0..units) }
     }
 
     fn backing(&mut self, device: &Device) -> Result<(driver::Buffer, driver::DeviceMemory), Error> {
@@ -51,9 +51,13 @@ impl InlineMemory {
         Ok(self.backing.insert((buffer, memory)).clone())
     }
 
-    fn take(&mut self, bytes: u64) -> Option<Range<usize>> {
+    fn allocate(&mut self, bytes: u64) -> Option<Range<usize>> {
         // A range is never empty.
-        self.free.take(usize::try_from(bytes.div_ceil(ALIGNMENT)).ok()?.max(1))
+        self.free_ranges.take(usize::try_from(bytes.div_ceil(ALIGNMENT)).ok()?.max(1))
+    }
+
+    fn free(&mut self, range: Range<usize>) {
+        self.free_ranges.give(range);
     }
 }
 
@@ -66,13 +70,13 @@ impl Block {
         (binding, bytes): (u32, u32),
     ) -> Result<Self, Error> {
         let mut inline = pool.lock();
-        let range = inline.take(bytes.into()).ok_or_else(|| {
+        let range = inline.allocate(bytes.into()).ok_or_else(|| {
             let what = format!("{bytes} bytes for an inline uniform block");
             driver::Error::OutOfPoolMemory(what)
         })?;
         let backing = inline.backing(device);
         drop(inline);
-        let (buffer, memory) = backing.inspect_err(|_| pool.lock().free.give(range.clone()))?;
+        let (buffer, memory) = backing.inspect_err(|_| pool.lock().free(range.clone()))?;
         // From here on the block frees the range when it drops.
         let block = Self { pool: Arc::clone(pool), memory, binding, range, bytes };
         let info = driver::BufferInfo { buffer: &buffer, offset: block.offset(), range: bytes.into() };
@@ -100,7 +104,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.pool.lock().free.give(self.range.clone());
+        self.pool.lock().free(self.range.clone());
     }
 }
 
@@ -112,11 +116,11 @@ mod tests {
     fn a_pool_has_room_for_its_blocks_whatever_their_sizes() {
         for (blocks, each) in [(16, 4), (16, 64), (3, 68), (0, 0)] {
             let mut memory = InlineMemory::new(blocks * each, blocks);
-            let whole = memory.free.clone();
-            let ranges: Vec<_> = (0..blocks).map(|_| memory.take(each).unwrap()).collect();
+            let whole = memory.free_ranges.clone();
+            let ranges: Vec<_> = (0..blocks).map(|_| memory.allocate(each).unwrap()).collect();
             assert!(ranges.iter().all(|range| range.end as u64 * ALIGNMENT <= memory.size), "{ranges:?}");
-            ranges.into_iter().for_each(|range| memory.free.give(range));
-            assert_eq!(memory.free, whole);
+            ranges.into_iter().for_each(|range| memory.free(range));
+            assert_eq!(memory.free_ranges, whole);
         }
     }
 }

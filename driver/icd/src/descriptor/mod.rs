@@ -75,7 +75,7 @@ pub(crate) struct DescriptorSetLayout {
 
 impl DescriptorSetLayout {
     /// The number of descriptors from an element of a binding to the end of the set; 0 if there is no such binding.
-    fn room(&self, binding: u32, element: u32) -> u64 {
+    fn descriptors_from(&self, binding: u32, element: u32) -> u64 {
         let Ok(at) = self.counts.binary_search_by_key(&binding, |(number, _)| *number) else { return 0 };
         let from: u64 = self.counts[at..].iter().map(|(_, count)| u64::from(*count)).sum();
         from.saturating_sub(element.into())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ash::vk;
 use spelter_driver::{self as driver, host_memory};
 
-use super::write::{Kind, is_own};
+use super::write::{Kind, is_immutable};
 use super::{Content, DescriptorSet, DescriptorSetLayout, Write};
 use crate::c::arrays::TemplateData;
 use crate::c::entry::entry_points;
@@ -49,12 +49,13 @@ fn create(
     let layout = layout_of(info)?;
     // The layout's descriptor count bounds what an update reads of the program's data.
     for (index, entry) in info.entries().get().iter().enumerate() {
-        let (room, count) = (layout.room(entry.dst_binding, entry.dst_array_element), entry.descriptor_count);
+        let left = layout.descriptors_from(entry.dst_binding, entry.dst_array_element);
+        let count = entry.descriptor_count;
         let vuid = "VUID-VkDescriptorUpdateTemplateEntry-dstArrayElement-00355";
-        require(u64::from(count) <= room, at, vuid, || {
+        require(u64::from(count) <= left, at, vuid, || {
             let (binding, element) = (entry.dst_binding, entry.dst_array_element);
             format!(
-                "entry {index}: {count} descriptors from element {element} of binding {binding} on, but only {room} follow"
+                "entry {index}: {count} descriptors from element {element} of binding {binding} on, but only {left} follow"
             )
         })?;
         // The start of the last descriptor; bytes of an inline block have no stride.
@@ -104,7 +105,9 @@ impl Template {
             let count = entry.descriptor_count as usize;
             let offsets = (0..count).map(|index| entry.offset + index * entry.stride);
             let content = match kind {
-                Kind::Images if is_own(set, entry.descriptor_type, entry.dst_binding) => Content::OwnSamplers(count),
+                Kind::Images if is_immutable(set, entry.descriptor_type, entry.dst_binding) => {
+                    Content::ImmutableSamplers(count)
+                }
                 Kind::Images => Content::Images(host_memory::collect(offsets.map(|offset| data.read(offset)))?.into()),
                 Kind::Buffers => {
                     Content::Buffers(host_memory::collect(offsets.map(|offset| data.read(offset)))?.into())

@@ -32,7 +32,7 @@ pub(crate) enum Content<'a> {
     /// The bytes of an inline uniform block; the array element is the offset in bytes.
     Inline(Cow<'a, [u8]>),
     /// A number of immutable samplers. The program's handles for them are ignored, and may be invalid.
-    OwnSamplers(usize),
+    ImmutableSamplers(usize),
 }
 
 /// A write of `vkUpdateDescriptorSets`, a template or a push.
@@ -72,17 +72,17 @@ impl Kind {
     }
 }
 
-/// Whether the samplers of the binding are immutable.
-pub(super) fn is_own(set: &driver::DescriptorSet, ty: vk::DescriptorType, binding: u32) -> bool {
-    ty == vk::DescriptorType::SAMPLER && set.has_own_samplers(binding)
+/// Whether a write of type `ty` to the binding names immutable samplers only, which it does not change.
+pub(super) fn is_immutable(set: &driver::DescriptorSet, ty: vk::DescriptorType, binding: u32) -> bool {
+    ty == vk::DescriptorType::SAMPLER && set.has_immutable_samplers(binding)
 }
 
 impl<'a> Write<'a> {
     /// The contents of a write to the set.
     pub(crate) fn new(from: In<'a, vk::WriteDescriptorSet<'a>>, set: &driver::DescriptorSet) -> Result<Self, Error> {
         let content = match Kind::of(from.descriptor_type)? {
-            Kind::Images if is_own(set, from.descriptor_type, from.dst_binding) => {
-                Content::OwnSamplers(from.descriptor_count as usize)
+            Kind::Images if is_immutable(set, from.descriptor_type, from.dst_binding) => {
+                Content::ImmutableSamplers(from.descriptor_count as usize)
             }
             Kind::Images => Content::Images(from.images().get().into()),
             Kind::Buffers => Content::Buffers(from.buffers().get().into()),
@@ -104,7 +104,9 @@ impl<'a> Write<'a> {
             Content::Buffers(list) => self.buffers(set, list),
             Content::Images(list) => self.images(set, list),
             Content::Texels(list) => self.texels(set, list),
-            Content::OwnSamplers(count) => Ok(set.write_own_samplers(self.binding, self.element, *count)?),
+            Content::ImmutableSamplers(count) => {
+                Ok(set.write_immutable_samplers(self.binding, self.element, *count)?)
+            }
             Content::Inline(_) => {
                 let vuid = "VUID-VkWriteDescriptorSet-descriptorType-00319";
                 Err(Error::misuse("pDescriptorWrites", "the binding is no inline uniform block", vuid))
@@ -174,7 +176,7 @@ impl<'a> Write<'a> {
             if is_null(one) {
                 set.write_null(self.binding, element, self.ty, 1)?;
             } else {
-                // The content is `one`.
+                // `write` gets the contents as its argument; those of the new write are not used.
                 let content = Content::Inline(Cow::Borrowed(&[]));
                 write(&Self { element, content, ..*self }, set, std::slice::from_ref(one))?;
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use spelter_driver::check::report::{Filter, RulePattern, Suppression};
 use spelter_driver::check::{CheckOptions, MappedAccesses, Profile, Shard};
 
-use super::{Variable, understood};
+use super::{Variable, parse_variable};
 
 pub(super) const CHECK: &str = "SPELTER_CHECK";
 const JSON: &str = "SPELTER_CHECK_JSON";
@@ -75,19 +75,19 @@ pub struct CheckSettings {
 
 impl CheckSettings {
     /// Reads the variables.
-    pub(super) fn read(variable: &impl Fn(&str) -> Option<OsString>, complaints: &mut Vec<String>) -> Self {
+    pub(super) fn read(variable: &impl Fn(&str) -> Option<OsString>, warnings: &mut Vec<String>) -> Self {
         Self {
-            profile: understood(variable, CHECK, profile, complaints).flatten(),
+            profile: parse_variable(variable, CHECK, profile, warnings).flatten(),
             json: variable(JSON).map(PathBuf::from),
-            memory: understood(variable, MEMORY, bytes, complaints),
-            shard: understood(variable, SHARD, str::parse, complaints),
-            host: understood(variable, HOST, str::parse, complaints),
+            memory: parse_variable(variable, MEMORY, bytes, warnings),
+            shard: parse_variable(variable, SHARD, str::parse, warnings),
+            host: parse_variable(variable, HOST, str::parse, warnings),
             filter: Filter {
-                only: understood(variable, ONLY, RulePattern::list, complaints).unwrap_or_default(),
-                suppressions: understood(variable, SUPPRESSIONS, suppressions, complaints).unwrap_or_default(),
+                only: parse_variable(variable, ONLY, RulePattern::list, warnings).unwrap_or_default(),
+                suppressions: parse_variable(variable, SUPPRESSIONS, suppressions, warnings).unwrap_or_default(),
             },
             known: variable(KNOWN).map(PathBuf::from),
-            exit_status: understood(variable, EXITCODE, status, complaints),
+            exit_status: parse_variable(variable, EXITCODE, status, warnings),
         }
     }
 
@@ -113,7 +113,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     if bytes < CheckOptions::MIN_MEMORY { Err(too_little()) } else { Ok(bytes) }
 }
 
-/// The complaint about memory with which nothing can be checked.
+/// The message about memory with which nothing can be checked.
 pub fn too_little() -> String {
     format!("nothing can be checked with less than {}K", CheckOptions::MIN_MEMORY >> 10)
 }
@@ -148,9 +148,9 @@ mod tests {
     use super::*;
 
     fn read(set: &[(&str, &str)]) -> (CheckSettings, Vec<String>) {
-        let mut complaints = Vec::new();
+        let mut warnings = Vec::new();
         let variable = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
-        (CheckSettings::read(&variable, &mut complaints), complaints)
+        (CheckSettings::read(&variable, &mut warnings), warnings)
     }
 
     #[test]
@@ -161,12 +161,12 @@ mod tests {
             ("spec", Some(Profile::Spec)),
             ("strict", Some(Profile::Strict)),
         ] {
-            let (settings, complaints) = read(&[(CHECK, value)]);
-            assert_eq!((settings.profile, complaints.len()), (expected, 0), "{value}");
+            let (settings, warnings) = read(&[(CHECK, value)]);
+            assert_eq!((settings.profile, warnings.len()), (expected, 0), "{value}");
         }
         assert_eq!(read(&[(MEMORY, "4M")]).0.options(), None, "off");
-        let (settings, complaints) = read(&[(CHECK, "1"), (MEMORY, "4M"), (SHARD, "2/3"), (ONLY, "RACE-*")]);
-        assert_eq!(complaints, [""; 0]);
+        let (settings, warnings) = read(&[(CHECK, "1"), (MEMORY, "4M"), (SHARD, "2/3"), (ONLY, "RACE-*")]);
+        assert_eq!(warnings, [""; 0]);
         let options = settings.options().unwrap();
         assert_eq!((options.memory, options.replay_memory), (4 << 20, 4 << 20));
         assert_eq!(options.shard, Shard { index: 1, of: 3 });
@@ -187,9 +187,9 @@ mod tests {
             (SUPPRESSIONS, "/no/such/file", "/no/such/file: No such file"),
             (EXITCODE, "256", "not an exit status"),
         ] {
-            let (settings, complaints) = read(&[(name, value)]);
+            let (settings, warnings) = read(&[(name, value)]);
             assert_eq!(settings, CheckSettings::default());
-            assert!(complaints[0].starts_with(&format!("{name}={value}: {problem}")), "{complaints:?}");
+            assert!(warnings[0].starts_with(&format!("{name}={value}: {problem}")), "{warnings:?}");
         }
     }
 }

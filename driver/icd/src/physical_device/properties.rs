@@ -3,7 +3,7 @@
 use ash::vk::{self, FALSE, SampleCountFlags, ShaderStageFlags, TRUE};
 use spelter_driver as driver;
 
-use super::limits::{HOST_COPY_LAYOUTS, INPUT_ATTACHMENTS, MAP_ALIGNMENT, MAX_PUSH_DESCRIPTORS, limits};
+use super::limits::{HOST_COPY_LAYOUTS, INPUT_ATTACHMENTS, MAP_ALIGNMENT, MAX_PUSH_DESCRIPTORS};
 use super::structures::properties;
 use crate::c::host::{put_copy_layouts, put_copy_layouts_1_4};
 use crate::c::version_1_4::PhysicalDeviceVulkan14Properties;
@@ -21,7 +21,7 @@ const ROBUST_BUFFERS: vk::PipelineRobustnessBufferBehaviorEXT =
 
 properties! {
     /// Properties by the version or the extension that they came with.
-    struct DeviceProperties(options: &Options, device: &driver::Properties, has: &driver::Limits)
+    struct DeviceProperties(options: &Options, device: &driver::Properties, limits: &driver::Limits)
         in vk::PhysicalDeviceProperties2<'_>;
     core: vk::PhysicalDeviceProperties {
         api_version: vk::make_api_version(0, 1, 3, vk::HEADER_VERSION),
@@ -32,7 +32,7 @@ properties! {
         device_type: device.device_type,
         device_name: fixed(&device.device_name),
         pipeline_cache_uuid: uuid(device),
-        limits: limits(options.graphics),
+        limits: super::limits::limits(options.graphics),
         sparse_properties: Default::default(),
     }
     v11: vk::PhysicalDeviceVulkan11Properties<'static> {
@@ -44,7 +44,7 @@ properties! {
             device_luid_valid: FALSE,
         }
         vk::PhysicalDeviceSubgroupProperties<'_> {
-            subgroup_size: has.subgroup_size,
+            subgroup_size: limits.subgroup_size,
             subgroup_supported_stages as supported_stages: subgroup_stages(options),
             subgroup_supported_operations as supported_operations: subgroup_operations(),
             subgroup_quad_operations_in_all_stages as quad_operations_in_all_stages: TRUE,
@@ -60,8 +60,8 @@ properties! {
             protected_no_fault: FALSE,
         }
         vk::PhysicalDeviceMaintenance3Properties<'_> {
-            max_per_set_descriptors: has.max_per_set_descriptors,
-            max_memory_allocation_size: has.max_buffer_size,
+            max_per_set_descriptors: limits.max_per_set_descriptors,
+            max_memory_allocation_size: limits.max_buffer_size,
         }
     }
     v12: vk::PhysicalDeviceVulkan12Properties<'static> {
@@ -102,22 +102,23 @@ properties! {
             shader_input_attachment_array_non_uniform_indexing_native: FALSE,
             robust_buffer_access_update_after_bind: TRUE,
             quad_divergent_implicit_lod: FALSE,
-            max_per_stage_descriptor_update_after_bind_samplers: has.max_descriptor_set_samplers,
-            max_per_stage_descriptor_update_after_bind_uniform_buffers: has.max_descriptor_set_uniform_buffers,
-            max_per_stage_descriptor_update_after_bind_storage_buffers: has.max_descriptor_set_storage_buffers,
-            max_per_stage_descriptor_update_after_bind_sampled_images: has.max_descriptor_set_sampled_images,
-            max_per_stage_descriptor_update_after_bind_storage_images: has.max_descriptor_set_storage_images,
+            max_per_stage_descriptor_update_after_bind_samplers: limits.max_descriptor_set_samplers,
+            max_per_stage_descriptor_update_after_bind_uniform_buffers: limits.max_descriptor_set_uniform_buffers,
+            max_per_stage_descriptor_update_after_bind_storage_buffers: limits.max_descriptor_set_storage_buffers,
+            max_per_stage_descriptor_update_after_bind_sampled_images: limits.max_descriptor_set_sampled_images,
+            max_per_stage_descriptor_update_after_bind_storage_images: limits.max_descriptor_set_storage_images,
             max_per_stage_descriptor_update_after_bind_input_attachments: claimed(options, INPUT_ATTACHMENTS[0]),
-            max_per_stage_update_after_bind_resources: has.max_per_set_descriptors * has.max_bound_descriptor_sets,
-            max_descriptor_set_update_after_bind_samplers: has.max_descriptor_set_samplers,
-            max_descriptor_set_update_after_bind_uniform_buffers: has.max_descriptor_set_uniform_buffers,
+            max_per_stage_update_after_bind_resources:
+                limits.max_per_set_descriptors * limits.max_bound_descriptor_sets,
+            max_descriptor_set_update_after_bind_samplers: limits.max_descriptor_set_samplers,
+            max_descriptor_set_update_after_bind_uniform_buffers: limits.max_descriptor_set_uniform_buffers,
             max_descriptor_set_update_after_bind_uniform_buffers_dynamic:
-                has.max_descriptor_set_uniform_buffers_dynamic,
-            max_descriptor_set_update_after_bind_storage_buffers: has.max_descriptor_set_storage_buffers,
+                limits.max_descriptor_set_uniform_buffers_dynamic,
+            max_descriptor_set_update_after_bind_storage_buffers: limits.max_descriptor_set_storage_buffers,
             max_descriptor_set_update_after_bind_storage_buffers_dynamic:
-                has.max_descriptor_set_storage_buffers_dynamic,
-            max_descriptor_set_update_after_bind_sampled_images: has.max_descriptor_set_sampled_images,
-            max_descriptor_set_update_after_bind_storage_images: has.max_descriptor_set_storage_images,
+                limits.max_descriptor_set_storage_buffers_dynamic,
+            max_descriptor_set_update_after_bind_sampled_images: limits.max_descriptor_set_sampled_images,
+            max_descriptor_set_update_after_bind_storage_images: limits.max_descriptor_set_storage_images,
             max_descriptor_set_update_after_bind_input_attachments: claimed(options, INPUT_ATTACHMENTS[1]),
         }
         vk::PhysicalDeviceDepthStencilResolveProperties<'_> {
@@ -139,9 +140,9 @@ properties! {
     }
     v13: vk::PhysicalDeviceVulkan13Properties<'static> {
         vk::PhysicalDeviceSubgroupSizeControlProperties<'_> {
-            min_subgroup_size: has.subgroup_size,
-            max_subgroup_size: has.subgroup_size,
-            max_compute_workgroup_subgroups: has.max_compute_work_group_invocations / has.subgroup_size,
+            min_subgroup_size: limits.subgroup_size,
+            max_subgroup_size: limits.subgroup_size,
+            max_compute_workgroup_subgroups: limits.max_compute_work_group_invocations / limits.subgroup_size,
             required_subgroup_size_stages: ShaderStageFlags::COMPUTE,
         }
         vk::PhysicalDeviceInlineUniformBlockProperties<'_> {
@@ -186,13 +187,13 @@ properties! {
             integer_dot_product_accumulating_saturating64_bit_mixed_signedness_accelerated: FALSE,
         }
         vk::PhysicalDeviceTexelBufferAlignmentProperties<'_> {
-            storage_texel_buffer_offset_alignment_bytes: has.min_texel_buffer_offset_alignment,
+            storage_texel_buffer_offset_alignment_bytes: limits.min_texel_buffer_offset_alignment,
             storage_texel_buffer_offset_single_texel_alignment: FALSE,
-            uniform_texel_buffer_offset_alignment_bytes: has.min_texel_buffer_offset_alignment,
+            uniform_texel_buffer_offset_alignment_bytes: limits.min_texel_buffer_offset_alignment,
             uniform_texel_buffer_offset_single_texel_alignment: FALSE,
         }
         vk::PhysicalDeviceMaintenance4Properties<'_> {
-            max_buffer_size: has.max_buffer_size,
+            max_buffer_size: limits.max_buffer_size,
         }
     }
     host: vk::PhysicalDeviceExternalMemoryHostPropertiesEXT<'static> {
@@ -256,13 +257,14 @@ impl DeviceProperties {
     pub(super) fn fill(&self, chain: &mut OutChain<'_, vk::PhysicalDeviceProperties2<'_>>) {
         chain.head(|all| all.properties = self.core);
         self.fill_chain(chain);
-        // Two lists that the caller has room for, or counts.
+        // The lists of layouts for host copies: copied if the caller gives memory for them, otherwise counted.
         chain.fill(|structure| put_copy_layouts(structure, &HOST_COPY_LAYOUTS));
         chain.fill(|structure| put_copy_layouts_1_4(structure, &HOST_COPY_LAYOUTS));
     }
 }
 
-/// Identifies the device and the driver: the version and the back end, since pipeline caches hold machine code.
+/// An id of the device and the driver, made of the driver's version and the back end's name: pipeline caches hold
+/// machine code, which another version or back end must not load.
 pub(crate) fn uuid(device: &driver::Properties) -> [u8; vk::UUID_SIZE] {
     let mut uuid = *b"spelter\0\0\0\0\0\0\0\0\0";
     uuid[8..12].copy_from_slice(&device.driver_version.to_le_bytes());
@@ -282,8 +284,8 @@ fn claimed<T: Default>(options: &Options, value: T) -> T {
     if options.graphics { value } else { T::default() }
 }
 
-/// Stages with subgroup operations. Programs that require a graphics queue use none unless fragment shaders have them,
-/// too (wgpu).
+/// The stages with subgroup operations. Programs that require a graphics queue (wgpu) do not use subgroup operations
+/// unless fragment shaders have them, too.
 fn subgroup_stages(options: &Options) -> ShaderStageFlags {
     ShaderStageFlags::COMPUTE | claimed(options, ShaderStageFlags::FRAGMENT)
 }

@@ -3,16 +3,17 @@
 //! 1. A cut path hides nothing if enough of its iterations repeated a state (see `program/cut.rs`): any continuation is
 //!    also one of a shorter path. For final states one such iteration is enough. Races need two: an access in such an
 //!    iteration may itself race, and must then be kept.
-//! 2. Any other cut hides executions if its path is part of one. Threads that the cut does not depend on may then
-//!    behave differently, but they can continue; so it is enough to find an execution of the cut path with any paths of
-//!    the others. If the path may depend on what comes after the cut, it is assumed to be part of an execution.
+//! 2. Any other cut hides executions if the cut path is part of one. It is enough to find an execution of the cut path
+//!    with any paths of the other threads: those that the path does not depend on may behave differently once it
+//!    continues, but they can continue, too. If the path may depend on what comes after the cut, it is assumed to be
+//!    part of an execution.
 //! 3. No cut hides a race if no two operations of the program conflict, as with atomics in each other's scopes.
 
 use std::ops::ControlFlow;
 
 use super::Options;
 use crate::event::{Event, Trace};
-use crate::program::{Program, TooLarge, combinations, cuts, feeds_itself};
+use crate::program::{Program, TooLarge, combinations, cuts, may_depend_on_its_own_continuation};
 use crate::relations::{Frame, conflicts};
 use crate::row::Row;
 use crate::search::{Statistics, resume};
@@ -24,7 +25,7 @@ pub(crate) enum Wanted {
     Races,
 }
 
-/// Fails if the bound on loops hides executions. Adds steps to `spent`.
+/// Fails if the bound on loops may hide what is wanted. Adds the steps of its own searches to `spent`.
 pub(crate) fn complete(program: &Program, options: &Options, wanted: Wanted, spent: &mut u64) -> Result<(), TooLarge> {
     let repeats = match wanted {
         Wanted::FinalStates => 1,
@@ -38,7 +39,9 @@ pub(crate) fn complete(program: &Program, options: &Options, wanted: Wanted, spe
     if cut.is_empty() || wanted == Wanted::Races && !may_race(program, options) {
         return Ok(());
     }
-    if let Some((thread, _)) = cut.iter().find(|(thread, places)| feeds_itself(program, *thread, places)) {
+    if let Some((thread, _)) =
+        cut.iter().find(|(thread, places)| may_depend_on_its_own_continuation(program, *thread, places))
+    {
         return hidden(*thread);
     }
     let (instances, combinations) = combinations(program, options.unroll, true)?;
@@ -53,7 +56,7 @@ pub(crate) fn complete(program: &Program, options: &Options, wanted: Wanted, spe
             ControlFlow::Break(())
         })?;
         *spent = statistics.steps;
-        // Guessed values may miss an execution.
+        // A search that guesses values may miss an execution.
         if found || statistics.guessed > 0 {
             return hidden(thread);
         }

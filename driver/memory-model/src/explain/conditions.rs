@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Condition, Gap, Outside, Reason, Step};
+use super::{Condition, MissingRequirement, Outside, Reason, Step};
 use crate::event::{Action, Domain, Operation, Scope};
 use crate::relation::Relation;
 use crate::relations::{DOMAINS, Layer, Paths, Source, release_sequences};
@@ -25,7 +25,8 @@ impl Slice<'_> {
         self.order.happens_before.contains(a, b)
     }
 
-    /// The pair, with the access first that is ordered or happens before the other, or that the other reads from.
+    /// The pair in the order in which it is explained: first the access that is location-ordered before the other, or
+    /// else happens before it, or else is the one that it reads from, or else is a write.
     pub(super) fn sorted(&self, (a, b): (usize, usize)) -> (usize, usize) {
         if self.order.location_order.either(a, b) {
             return if self.order.location_order.contains(a, b) { (a, b) } else { (b, a) };
@@ -39,7 +40,7 @@ impl Slice<'_> {
     /// The conditions for a pair that [`Slice::sorted`] gave.
     pub(super) fn conditions(&self, first: usize, second: usize) -> Vec<Answer> {
         let mut found = self.all_conditions(first, second);
-        // Not all cases of location order have all conditions: one agent may access privately what it likes.
+        // Not all cases of location order need all conditions: the accesses of one agent may be private.
         if self.order.location_order.contains(first, second) {
             found.retain(|answer| answer.1);
         }
@@ -81,7 +82,7 @@ impl Slice<'_> {
         found
     }
 
-    /// The layer with common bytes of the pair that are not ordered, or any.
+    /// The layer (part of the partition of locations) with common bytes of the pair that are not ordered, or any.
     fn layer(&self, first: usize, second: usize) -> &Layer<u128> {
         let layers = &self.frame.layers;
         let open = layers
@@ -93,11 +94,12 @@ impl Slice<'_> {
 
     /// Why two atomics are not mutually ordered. That is not a condition of location order, but would also prevent the
     /// race.
-    fn not_mutual(&self, a: usize, b: usize) -> Gap {
-        if self.frame.same_reference.contains(a, b) { self.apart(a, b) } else { Gap::References }
+    fn not_mutual(&self, a: usize, b: usize) -> MissingRequirement {
+        if self.frame.same_reference.contains(a, b) { self.scope_gap(a, b) } else { MissingRequirement::References }
     }
 
-    fn apart(&self, a: usize, b: usize) -> Gap {
+    /// Why the scopes or locations of two operations of one reference keep them from synchronizing.
+    fn scope_gap(&self, a: usize, b: usize) -> MissingRequirement {
         let outside = |event: usize, of: usize| {
             let scope = self.operation(of).scope.unwrap_or(Scope::Invocation);
             (!self.trace.shares(of, event, scope)).then_some(Outside { event, of, scope })
@@ -105,9 +107,9 @@ impl Slice<'_> {
         let outside: Vec<_> = [outside(b, a), outside(a, b)].into_iter().flatten().collect();
         let domain = |event: usize| Domain::of(self.trace.agent(event));
         match outside[..] {
-            [] if domain(a) != domain(b) => Gap::HostAndDevice,
-            [] => Gap::Bytes,
-            _ => Gap::Scope(outside),
+            [] if domain(a) != domain(b) => MissingRequirement::HostAndDevice,
+            [] => MissingRequirement::Bytes,
+            _ => MissingRequirement::Scope(outside),
         }
     }
 
@@ -130,7 +132,7 @@ impl Slice<'_> {
             shortest(&edges.or(&host_order), first, second)
         });
         let path = paths.min_by_key(Vec::len).or_else(|| {
-            // Only the reading of a transitive happens-before has other paths.
+            // Other paths exist only if the model takes happens-before to be transitive.
             self.before(first, second).then(|| shortest(&self.order.happens_before, first, second))?
         })?;
         let step = |step: &[usize]| {
@@ -158,9 +160,11 @@ impl Slice<'_> {
         let by_others = || {
             let atomics = self.almost_by_atomics(first, second, &reached);
             let barriers = || self.almost_by_barriers(first, second, &reached);
-            // A barrier that lacks nothing is not the one where the order ends.
+            // If two barriers lack nothing themselves, the order does not break at them.
             atomics.or_else(|| {
-                barriers().filter(|reason| !matches!(reason, Reason::Meet { lacks: Gap::NotContinued, .. }))
+                barriers().filter(|reason| {
+                    !matches!(reason, Reason::ControlBarriers { lacks: MissingRequirement::NotContinued, .. })
+                })
             })
         };
         directly.or_else(by_others).unwrap_or(Reason::Unrelated)
@@ -210,26 +214,27 @@ impl Slice<'_> {
         let release = releases.iter().find(|&fence| reach(first, fence) && po(fence, left));
         let acquire = acquires.iter().find(|&fence| po(right, fence) && reach(fence, second));
         let lacks = match (release, acquire) {
-            (None, _) => Gap::NothingReleases,
-            (_, None) => Gap::NothingAcquires,
+            (None, _) => MissingRequirement::NothingReleases,
+            (_, None) => MissingRequirement::NothingAcquires,
             (Some(release), Some(acquire)) => {
                 let class = self.lacks_class(first, release).or(self.lacks_class(first, acquire));
-                let scope = || (!self.frame.in_scope.contains(release, acquire)).then(|| self.apart(release, acquire));
+                let scope =
+                    || (!self.frame.in_scope.contains(release, acquire)).then(|| self.scope_gap(release, acquire));
                 let execution = || self.not_waiting(left, right);
-                class.or_else(scope).or_else(execution).unwrap_or(Gap::NotContinued)
+                class.or_else(scope).or_else(execution).unwrap_or(MissingRequirement::NotContinued)
             }
         };
-        Some(Reason::Meet { left, right, lacks })
+        Some(Reason::ControlBarriers { left, right, lacks })
     }
 
     /// The class of the access `of`, if the semantics of `event` lack it.
-    fn lacks_class(&self, of: usize, event: usize) -> Option<Gap> {
+    fn lacks_class(&self, of: usize, event: usize) -> Option<MissingRequirement> {
         let class = self.operation(of).access()?.class;
-        (!self.operation(event).semantics.contains(class)).then_some(Gap::Class(event, class))
+        (!self.operation(event).semantics.contains(class)).then_some(MissingRequirement::Class(event, class))
     }
 
     /// The control barriers that are not in the other one's execution scope.
-    fn not_waiting(&self, left: usize, right: usize) -> Option<Gap> {
+    fn not_waiting(&self, left: usize, right: usize) -> Option<MissingRequirement> {
         let outside = |event: usize, of: usize| match self.operation(of).action {
             Action::ControlBarrier { execution } if !self.trace.shares(of, event, execution) => {
                 Some(Outside { event, of, scope: execution })
@@ -237,22 +242,26 @@ impl Slice<'_> {
             _ => None,
         };
         let outside: Vec<_> = [outside(right, left), outside(left, right)].into_iter().flatten().collect();
-        (!outside.is_empty()).then_some(Gap::Scope(outside))
+        (!outside.is_empty()).then_some(MissingRequirement::Scope(outside))
     }
 
     /// Why the atomic `read`, which reads from `source` in the release sequence of `write`, does not pass on what
     /// precedes `write`; `None` if it does.
-    fn not_passed(&self, first: usize, (write, source): (usize, usize), read: usize) -> Option<Gap> {
+    fn not_passed(&self, first: usize, (write, source): (usize, usize), read: usize) -> Option<MissingRequirement> {
         if !self.frame.mutual.contains(source, read) {
             return Some(self.not_mutual(source, read));
         }
         let releases = (0..self.frame.n).find(|&event| self.frame.carried_by.contains(event, write));
         let acquires = self.frame.serves.row(read).iter().next();
         let (Some(release), Some(acquire)) = (releases, acquires) else {
-            return Some(if releases.is_none() { Gap::NoRelease(write) } else { Gap::NoAcquire(read) });
+            return Some(if releases.is_none() {
+                MissingRequirement::NoRelease(write)
+            } else {
+                MissingRequirement::NoAcquire(read)
+            });
         };
         let class = self.lacks_class(first, release).or(self.lacks_class(first, acquire));
-        let scope = || (!self.frame.in_scope.contains(release, acquire)).then(|| self.apart(release, acquire));
+        let scope = || (!self.frame.in_scope.contains(release, acquire)).then(|| self.scope_gap(release, acquire));
         class.or_else(scope)
     }
 
@@ -302,7 +311,8 @@ impl Slice<'_> {
     fn available(&self, paths: &Paths<u128>, first: usize, second: usize) -> Answer {
         let common = self.common(first, second);
         let by = |at: usize| paths.available[at].row(first).iter();
-        // A read may be ordered by the operation that makes visible to it, as it is below.
+        // If the second access is a read, the operation that makes memory visible to it may be what orders it after
+        // the event: see `visible`.
         let in_time = |&event: &usize| {
             let seen = |at: usize| {
                 (0..self.frame.n).any(|to| paths.visible[at].contains(to, second) && self.before(event, to))

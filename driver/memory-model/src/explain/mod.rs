@@ -5,7 +5,7 @@
 mod conditions;
 mod reason;
 
-pub use reason::{Gap, Outside, Reason, Step};
+pub use reason::{MissingRequirement, Outside, Reason, Step};
 
 use crate::answer::Execution;
 use crate::describe;
@@ -36,7 +36,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// The condition, as a question about the accesses.
+    /// The condition as a phrase that may hold of the accesses: "ordered", "same reference".
     pub fn question(self) -> &'static str {
         match self {
             Self::MutuallyOrdered => "mutually ordered",
@@ -50,12 +50,12 @@ impl Condition {
     }
 }
 
-/// A condition with its answer.
+/// A condition, whether two accesses meet it, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conjunct {
     /// The condition.
     pub condition: Condition,
-    /// The condition, as a question.
+    /// The condition as a phrase: [`Condition::question`].
     pub question: &'static str,
     /// Whether it is met.
     pub holds: bool,
@@ -93,7 +93,7 @@ pub fn explain(program: &Program, execution: &Execution, model: Model, race: usi
     Some(of_slice(&slice, pair, &Instructions { program, execution }))
 }
 
-/// Explains why two accesses of a recorded run race: the first condition of [`Explanation::cause`] that fails is the
+/// Explains why two accesses of a recorded run race: the first of [`Explanation::conjuncts`] that does not hold is the
 /// cause. If they do not race, the conditions say what orders them, and there is no cause.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ pub struct Outside {
 
 /// What two operations lack that would otherwise synchronize, or be mutually ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Gap {
+pub enum MissingRequirement {
     /// They use different references.
     References,
     /// They are not in each other's scopes.
@@ -26,9 +26,9 @@ pub enum Gap {
     HostAndDevice,
     /// They access different bytes.
     Bytes,
-    /// The atomic write does not release, nor does a barrier by it.
+    /// The atomic write does not release, nor does a barrier next to it.
     NoRelease(usize),
-    /// The atomic read does not acquire, nor does a barrier by it.
+    /// The atomic read does not acquire, nor does a barrier next to it.
     NoAcquire(usize),
     /// The semantics of an operation lack the class of the memory.
     Class(usize, Class),
@@ -36,7 +36,8 @@ pub enum Gap {
     NothingReleases,
     /// Nothing acquires between the control barrier and the second access.
     NothingAcquires,
-    /// They synchronize, but happens-before does not continue from them to the accesses.
+    /// They synchronize, but happens-before does not continue from them to the accesses: no single set of storage
+    /// classes is in the semantics of every step of the path.
     NotContinued,
 }
 
@@ -80,7 +81,7 @@ pub enum Reason {
     VisibleBy(usize, Scope),
 
     /// Not mutually ordered.
-    NotMutual(Gap),
+    NotMutual(MissingRequirement),
     /// Not ordered: `read` reads from `write`, but they do not synchronize.
     ReadsFrom {
         /// An atomic read before the second access.
@@ -88,16 +89,16 @@ pub enum Reason {
         /// An atomic write after the first access.
         write: usize,
         /// What they lack.
-        lacks: Gap,
+        lacks: MissingRequirement,
     },
     /// Not ordered: two control barriers wait for each other, but do not synchronize.
-    Meet {
+    ControlBarriers {
         /// The barrier after the first access.
         left: usize,
         /// The barrier before the second access.
         right: usize,
         /// What they lack.
-        lacks: Gap,
+        lacks: MissingRequirement,
     },
     /// Not ordered: nothing that the second access waits for or reads follows the first.
     Unrelated,
@@ -149,7 +150,7 @@ fn name(domain: Domain) -> &'static str {
     }
 }
 
-impl Gap {
+impl MissingRequirement {
     fn code(&self) -> &'static str {
         match self {
             Self::References => "different-reference",
@@ -186,12 +187,18 @@ impl Gap {
             }
             Self::HostAndDevice => "one is an atomic of the host, the other of the device".to_owned(),
             Self::Bytes => "they are atomics of different bytes, of which only some are common".to_owned(),
-            Self::NoRelease(event) => format!("{} does not release, nor does a barrier by it", names.place(*event)),
-            Self::NoAcquire(event) => format!("{} does not acquire, nor does a barrier by it", names.place(*event)),
+            Self::NoRelease(event) => {
+                format!("{} does not release, nor does a barrier next to it", names.place(*event))
+            }
+            Self::NoAcquire(event) => {
+                format!("{} does not acquire, nor does a barrier next to it", names.place(*event))
+            }
             Self::Class(event, class) => format!("the semantics of {} lack {class:?}Memory", names.place(*event)),
             Self::NothingReleases => format!("nothing releases between {} and the barrier", names.place(first)),
             Self::NothingAcquires => format!("nothing acquires between the barrier and {}", names.place(second)),
-            Self::NotContinued => "no one set of storage classes has all of the path in its semantics".to_owned(),
+            Self::NotContinued => {
+                "no single set of storage classes is in the semantics of every step of the path".to_owned()
+            }
         }
     }
 }
@@ -205,7 +212,9 @@ impl Reason {
             Self::OneReference => "one-reference",
             Self::AvailableBy(..) => "available",
             Self::VisibleBy(..) => "visible",
-            Self::NotMutual(gap) | Self::ReadsFrom { lacks: gap, .. } | Self::Meet { lacks: gap, .. } => gap.code(),
+            Self::NotMutual(gap) | Self::ReadsFrom { lacks: gap, .. } | Self::ControlBarriers { lacks: gap, .. } => {
+                gap.code()
+            }
             Self::Unrelated => "not-synchronized",
             Self::Private(_) => "private",
             Self::TwoReferences => "different-reference",
@@ -222,7 +231,7 @@ impl Reason {
 
     /// The events, apart from the two accesses, that it is about.
     pub fn events(&self) -> Vec<usize> {
-        let with = |a: &usize, b: &usize, gap: &Gap| {
+        let with = |a: &usize, b: &usize, gap: &MissingRequirement| {
             let mut events = vec![*a, *b];
             events.extend(gap.events());
             events.sort_unstable();
@@ -233,7 +242,7 @@ impl Reason {
             Self::Path(steps) => steps.iter().map(|step| step.1).collect(),
             Self::NotMutual(gap) => gap.events(),
             Self::ReadsFrom { read, write, lacks } => with(write, read, lacks),
-            Self::Meet { left, right, lacks } => with(left, right, lacks),
+            Self::ControlBarriers { left, right, lacks } => with(left, right, lacks),
             Self::AvailableBy(by, _)
             | Self::VisibleBy(by, _)
             | Self::AvailableOnlyTo { by, .. }
@@ -272,7 +281,7 @@ impl Reason {
             Self::ReadsFrom { read, write, lacks } => {
                 format!("{} reads from {}, but {}", place(*read), place(*write), lacks.text((first, second), names))
             }
-            Self::Meet { left, right, lacks } => {
+            Self::ControlBarriers { left, right, lacks } => {
                 let lacks = lacks.text((first, second), names);
                 let (left, right) = (place(*left), place(*right));
                 // Two invocations of one instruction.
@@ -313,7 +322,7 @@ impl Reason {
                 format!("no operation makes the {wanted} domain or a wider one visible to {}", place(second))
             }
             Self::VisibleTooEarly(by) => format!(
-                "{} makes visible to {}, but not after {} was made available",
+                "{} makes memory visible to {}, but not after {} was made available",
                 place(*by),
                 place(second),
                 place(first)

@@ -61,7 +61,7 @@ pub(crate) fn cuts(program: &Program, bound: u32, repeats: usize) -> Result<Vec<
 /// Whether `thread`, cut at `places`, may get there only because another thread reads what it writes afterwards, or
 /// arrives at a barrier with it then: the model allows a read to read from a write that depends on the read's own
 /// value.
-pub(crate) fn feeds_itself(program: &Program, thread: usize, places: &BTreeSet<usize>) -> bool {
+pub(crate) fn may_depend_on_its_own_continuation(program: &Program, thread: usize, places: &BTreeSet<usize>) -> bool {
     let code = |thread: usize| &program.threads[thread].code;
     let after = reachable(code(thread), places);
     let mut open = vec![(thread, touched(after.iter().map(|&at| &code(thread)[at]), Operation::writes))];

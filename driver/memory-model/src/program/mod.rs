@@ -10,7 +10,7 @@ mod path;
 
 pub(crate) use combine::combinations;
 pub use combine::{Instance, unroll};
-pub(crate) use cut::{cuts, feeds_itself};
+pub(crate) use cut::{cuts, may_depend_on_its_own_continuation};
 pub use expression::{Binary, Comparison, Expression, Operand, Register, Value};
 pub use path::Constraint;
 

@@ -19,7 +19,7 @@ use crate::row::Row;
 use super::coverage::Covering;
 use super::groups::Groups;
 
-/// A set of locations where each event accesses one class of bytes at most.
+/// A part of a partition of the locations, chosen so that each event accesses at most one class of bytes in it.
 #[derive(Clone, Debug)]
 pub struct Layer<R: Row> {
     /// Pairs of accesses that share bytes of this layer; reflexive.

@@ -164,23 +164,20 @@ impl Touched {
     fn mark(&mut self, number: SiteNumber, words: Range<u64>, (wrote, reads): (bool, bool)) -> bool {
         let granule = words.start / GRANULE;
         let Some(planes) = &self.planes else { return false };
-        let Some([writes, all_reads]) = planes.marks(granule) else { return false };
+        // Wide atomics are aligned to words only.
+        let in_granule = words.end <= (granule + 1) * GRANULE;
+        if !in_granule || !planes.cover(&words) {
+            return false;
+        }
         if self.last.0 != granule || wrote && !self.last.1[0] || reads && !self.last.1[1] {
             let marked = self.marked.entry(granule).or_default();
             *marked = [marked[0] || wrote, marked[1] || reads];
             self.last = (granule, *marked);
         }
-        let first = (words.start % GRANULE / 4) as usize;
-        let last = first + ((words.end - words.start) / 4) as usize;
-        // Wide atomics are aligned to words only.
-        let (Some(writes), Some(all_reads)) = (writes.get_mut(first..last), all_reads.get_mut(first..last)) else {
-            return false;
-        };
-        if wrote {
-            writes.fill(number as u8);
-        }
-        if reads {
-            all_reads.fill(number as u8);
+        for (plane, does) in [(Plane::Wrote, wrote), (Plane::HasRead, reads)] {
+            if does {
+                fill(planes.slice(plane, words.clone()), number as u8);
+            }
         }
         true
     }
@@ -242,11 +239,17 @@ fn runs_of_marks(
     each: &mut impl FnMut(Range<u64>, Touch),
 ) {
     let mut last: Option<(Range<u64>, Touch)> = None;
+    let mut copies = [const { Vec::new() }; 2];
     for (granule, marked) in marked {
-        let Some(marks) = planes.marks(granule) else { continue };
+        let range = granule * GRANULE..(granule + 1) * GRANULE;
+        let slices = [Plane::Wrote, Plane::HasRead].map(|plane| planes.slice(plane, range.clone()));
         // Most granules have marks of one kind only: the others are not looked at.
-        let [writes, reads] = marks;
-        let (mut at, words) = (0, writes.len());
+        for ((slice, marks), _) in slices.iter().zip(&mut copies).zip(marked).filter(|(_, marked)| *marked) {
+            marks.resize(slice.len() as usize, 0);
+            slice.read(0, marks);
+        }
+        let [writes, reads] = &copies;
+        let (mut at, words) = (0, slices[0].len() as usize);
         while at < words {
             let (write, read, end) = match marked {
                 [true, true] => (writes[at], reads[at], at + run(&writes[at..], &reads[at..])),
@@ -255,11 +258,8 @@ fn runs_of_marks(
                 [false, false] => (0, 0, words),
             };
             if (write, read) != (0, 0) {
-                if marked[0] {
-                    writes[at..end].fill(0);
-                }
-                if marked[1] {
-                    reads[at..end].fill(0);
+                for (slice, _) in slices.iter().zip(marked).filter(|(_, marked)| *marked) {
+                    fill(slice.slice(at as u64, (end - at) as u64), 0);
                 }
                 let address = |word: usize| granule * GRANULE + 4 * word as u64;
                 let touch = Touch::new(write.into(), read.into());
@@ -275,6 +275,16 @@ fn runs_of_marks(
         }
     }
     last.into_iter().for_each(|(range, touch)| each(range, touch));
+}
+
+/// Sets all marks of a part of a plane.
+#[inline]
+fn fill(marks: GuestSlice, mark: u8) {
+    let whole = marks.len() / 4 * 4;
+    if whole > 0 {
+        marks.fill(0, whole, u32::from_ne_bytes([mark; 4]));
+    }
+    (whole..marks.len()).for_each(|at| marks.store_u8(at, mark));
 }
 
 /// The memory of lanes that follow each other and access consecutive words of a granule, and the first of the lanes.

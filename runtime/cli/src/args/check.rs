@@ -15,8 +15,8 @@ use crate::value::count;
 #[command(next_help_heading = "Checked mode")]
 pub(crate) struct CheckArgs {
     /// Find data races: one thread runs the kernel, and each race is reported with both source lines, the reason and a
-    /// repair. PROFILE is common (idioms of compilers are notes), spec or strict. The exit status is 66 if there are
-    /// any. SPELTER_CHECK sets it, too.
+    /// repair. PROFILE is common (patterns that shader compilers generate are only notes), spec or strict. The exit
+    /// status is 66 if a race is found. SPELTER_CHECK sets the profile, too.
     #[arg(long, value_name = "PROFILE", num_args = 0..=1, require_equals = true, default_missing_value = "common")]
     pub(crate) check: Option<Profile>,
     /// The largest number of bytes for the shadow of the memory, and again for replays; M and G are 2²⁰ and 2³⁰. The
@@ -31,7 +31,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) many_seeds: Option<u32>,
-    /// That results depend on the order is an error: the exit status is that of --error-exitcode, 66 by default.
+    /// Treat results that depend on the order as errors (exit status: --error-exitcode, 66 by default).
     #[arg(long, requires = "many_seeds")]
     pub(crate) deny_order: bool,
     /// Check only part I of N equal parts of the dispatches (--repeat); the others run unchecked. With --many-seeds,
@@ -42,7 +42,7 @@ pub(crate) struct CheckArgs {
     /// merge`.
     #[arg(long, value_name = "FILE", requires = "many_seeds", value_parser = output_file())]
     pub(crate) results: Option<PathBuf>,
-    /// Continue a file whose results are of another build of this program, of which results may differ.
+    /// Continue a results file written by another build, whose results may differ.
     #[arg(long, requires = "results")]
     pub(crate) any_build: bool,
     /// Report findings of these rules only, as in RACE-*,BARRIER.
@@ -54,11 +54,11 @@ pub(crate) struct CheckArgs {
     /// Do not report what a line of this file matches.
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
-    /// Write the findings as SARIF 2.1.0, which sites that host code show beside the lines.
+    /// Write the findings as SARIF 2.1.0, which code-hosting sites show beside the lines.
     #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) sarif: Option<PathBuf>,
-    /// Write the part of the execution that makes the first race one as a test for `spelter litmus`; further races go
-    /// to files with -2, -3 and so on in their names.
+    /// Write the slice of the execution that proves the first race as a test for `spelter litmus`; further races go to
+    /// files with -2, -3 and so on in their names.
     #[arg(long, value_name = "FILE.test", value_parser = test_name)]
     pub(crate) litmus: Option<PathBuf>,
     /// Write the first finding as a picture of Graphviz: the two accesses, what the program has between them, and what
@@ -73,11 +73,11 @@ pub(crate) struct CheckArgs {
 /// Files of findings: those of the options above, for a command that always checks.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ReportFiles {
-    /// Write the findings as SARIF 2.1.0, which sites that host code show beside the lines.
+    /// Write the findings as SARIF 2.1.0, which code-hosting sites show beside the lines.
     #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) sarif: Option<PathBuf>,
-    /// Write the part of the execution that makes the first race one as a test for `spelter litmus`; further races go
-    /// to files with -2, -3 and so on in their names.
+    /// Write the slice of the execution that proves the first race as a test for `spelter litmus`; further races go to
+    /// files with -2, -3 and so on in their names.
     #[arg(long, value_name = "FILE.test", value_parser = test_name)]
     pub(crate) litmus: Option<PathBuf>,
     /// Write the first finding as a picture of Graphviz: the two accesses, what the program has between them, and what
@@ -86,7 +86,7 @@ pub(crate) struct ReportFiles {
     pub(crate) dot: Option<PathBuf>,
 }
 
-/// The name of a litmus test, by whose end its format is recognised.
+/// The name of a litmus test, whose format is recognised by its file name extension.
 fn test_name(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension() {
@@ -115,9 +115,9 @@ impl CheckArgs {
         self.check.map(|profile| CheckOptions { profile, memory, replay_memory, shard, ..default })
     }
 
-    /// The part of the orders of --many-seeds that is run.
+    /// The shard of the orders of --many-seeds that is run.
     pub(crate) fn orders(&self) -> super::Shard {
-        // Both are written I/N.
+        // Both types are written as I/N and read from that.
         self.shard.and_then(|shard| shard.to_string().parse().ok()).unwrap_or_default()
     }
 
@@ -131,8 +131,8 @@ impl CheckArgs {
         if is_partial && !self.allow_unchecked { UNCHECKED_STATUS } else { 0 }
     }
 
-    /// An option that has no meaning without checked mode, if one is given without it: neither by an option nor by the
-    /// environment.
+    /// An option that is given and has no meaning without checked mode, if neither an option nor the environment turns
+    /// checked mode on.
     pub(crate) fn without_check(&self) -> Option<&'static str> {
         if self.check.is_some() {
             return None;
@@ -154,7 +154,7 @@ impl CheckArgs {
         given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
     }
 
-    /// Whether the part of the orders of --many-seeds that is run has none.
+    /// Whether the shard of the orders of --many-seeds is empty: there are more shards than orders.
     pub(crate) fn has_no_order(&self) -> bool {
         self.many_seeds.is_some_and(|seeds| self.orders().pick(0..u64::from(seeds)).next().is_none())
     }

@@ -23,7 +23,7 @@ are started otherwise: see `spelter info --env`.
 Example:
   spelter check --sarif races.sarif -- ctest")]
 pub(crate) struct CheckCommandArgs {
-    /// The rules: common (idioms of compilers are notes), spec or strict.
+    /// The rules: common (patterns that shader compilers generate are only notes), spec or strict.
     #[arg(long, value_name = "PROFILE", default_value = "common")]
     pub(crate) profile: Profile,
     /// Write each finding as a line of JSON, and the counts as the last line.
@@ -53,7 +53,7 @@ pub(crate) struct CheckCommandArgs {
     /// merge`.
     #[arg(long, value_name = "FILE", requires = "many_seeds", value_parser = output_file())]
     pub(crate) results: Option<PathBuf>,
-    /// Continue a file whose results are of another build of this program, of which results may differ.
+    /// Continue a results file written by another build, whose results may differ.
     #[arg(long, requires = "results")]
     pub(crate) any_build: bool,
     /// The largest number of bytes for the shadow of the memory, and again for replays; M and G are 2²⁰ and 2³⁰. The

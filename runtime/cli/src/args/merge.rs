@@ -24,7 +24,7 @@ pub(crate) struct MergeArgs {
     /// Write all results to this file, in the order of the jobs: it is equal to that of a run without shards.
     #[arg(long, value_name = "FILE", value_parser = output_file())]
     pub(crate) out: Option<PathBuf>,
-    /// Put results of different builds of the program together, of which results may differ.
+    /// Put results of different builds together, which may differ.
     #[arg(long)]
     pub(crate) any_build: bool,
     /// Print one JSON object.

@@ -51,7 +51,8 @@ pub(crate) struct TestArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Checked mode")]
 pub(crate) struct TestCheckArgs {
-    /// Find data races, and run shaders, too. PROFILE is common (idioms of compilers are notes), spec or strict.
+    /// Find data races, and run shaders, too. PROFILE is common (patterns that shader compilers generate are only
+    /// notes), spec or strict.
     #[arg(long, value_name = "PROFILE", num_args = 0..=1, require_equals = true, default_missing_value = "common")]
     pub(crate) check: Option<Profile>,
     /// Run each script and shader N times, each time in another order of workgroups, subgroups and lanes. That a

@@ -13,8 +13,8 @@ pub(super) fn all(bench: &Bench<'_>, groups: &[[u32; 3]], sizes: &[Option<u64>])
     inputs.check(super::declared(program, &format!("{:?}", program.entry())))?;
     for &point in groups {
         CommandBuffer::check_groups(point).map_err(|misuse| failed(spelter::Error::Misuse(misuse)))?;
-        let (in_each, invocations) = invocations(point, program.workgroup_size())?;
-        let push = push_bytes(&args.push, in_each).map_err(Failure::misuse)?;
+        let (invocations_per_dimension, invocations) = invocations(point, program.workgroup_size())?;
+        let push = push_bytes(&args.push, invocations_per_dimension).map_err(Failure::misuse)?;
         // A dispatch that runs nothing is checked all the same. Nothing is bound yet, which is a later error.
         let dispatch = push.iter().fold(context.dispatch(program), |dispatch, byte| dispatch.push(byte));
         let errors = match dispatch.groups([0; 3]) {

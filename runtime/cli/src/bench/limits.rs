@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use spelter::{Bind, Context, Program};
 
-use super::measure::Job;
+use super::measure::MeasuredDispatch;
 
 /// The time of each measurement.
 const PERIOD: Duration = Duration::from_millis(150);
@@ -97,7 +97,7 @@ impl Limits {
             let a = context.buffer_zeroed(u64::from(groups) * 64 * 4)?;
             context.bind((0, 0), Bind::storage(&a))?;
             let push = [0.999f32, 0.001].map(f32::to_le_bytes).concat();
-            let seconds = best(&Job { context, program: &program, push: &push, groups: [groups, 1, 1] })?;
+            let seconds = best(&MeasuredDispatch { context, program: &program, push: &push, groups: [groups, 1, 1] })?;
             self.flops = Some(f64::from(groups) * 64.0 * f64::from(2 * CHAINS * ROUNDS) / seconds);
         }
         Ok(self.flops.unwrap_or(f64::INFINITY))
@@ -110,7 +110,7 @@ impl Limits {
             let groups = 16 * context.device().properties().workers as u32;
             let a = context.buffer_zeroed(u64::from(groups * ATOMICS) * 64 * 4)?;
             context.bind((0, 0), Bind::storage(&a))?;
-            let seconds = best(&Job { context, program: &program, push: &[], groups: [groups, 1, 1] })?;
+            let seconds = best(&MeasuredDispatch { context, program: &program, push: &[], groups: [groups, 1, 1] })?;
             self.atomics = Some(f64::from(groups) * 64.0 * f64::from(ATOMICS) / seconds);
         }
         Ok(self.atomics.unwrap_or(f64::INFINITY))
@@ -136,16 +136,16 @@ fn stream(context: &Context, program: &Program, groups: u64, sizes: &[u64]) -> R
         context.bind((0, binding), Bind::storage(buffer))?;
     }
     let groups = [u32::try_from(groups).unwrap_or(u32::MAX), 1, 1];
-    let seconds = best(&Job { context, program, push: &[], groups })?;
+    let seconds = best(&MeasuredDispatch { context, program, push: &[], groups })?;
     Ok(sizes.iter().sum::<u64>() as f64 / seconds)
 }
 
 /// Seconds of one dispatch in the fastest batch.
-fn best(job: &Job<'_>) -> Result<f64, spelter::Error> {
-    let count = job.warm_up(PERIOD / 4, PERIOD / 20)?;
+fn best(dispatch: &MeasuredDispatch<'_>) -> Result<f64, spelter::Error> {
+    let count = dispatch.warm_up(PERIOD / 4, PERIOD / 20)?;
     let (start, mut best) = (Instant::now(), f64::INFINITY);
     while start.elapsed() < PERIOD {
-        best = best.min(job.batch(count)? / f64::from(count));
+        best = best.min(dispatch.batch(count)? / f64::from(count));
     }
     Ok(best.max(1e-12))
 }

@@ -23,14 +23,14 @@ const MAX_TRIES: u32 = 50;
 const MAX_BATCH: u32 = 1 << 16;
 
 /// One dispatch: the program on the context's slots.
-pub(super) struct Job<'a> {
+pub(super) struct MeasuredDispatch<'a> {
     pub(super) context: &'a Context,
     pub(super) program: &'a Program,
     pub(super) push: &'a [u8],
     pub(super) groups: [u32; 3],
 }
 
-impl Job<'_> {
+impl MeasuredDispatch<'_> {
     /// Records a dispatch.
     pub(super) fn record(&self) -> Result<(), spelter::Error> {
         let (words, rest) = self.push.as_chunks::<4>();
@@ -88,10 +88,14 @@ pub(super) struct Measured {
 }
 
 /// Measures a dispatch for about the given time. `None` if the clock is too coarse for it.
-pub(super) fn measure(job: &Job<'_>, warm_up: Duration, time: Duration) -> Result<Option<Measured>, spelter::Error> {
-    let batch = job.warm_up(warm_up, time.mul_f64(RATE_PART) / SAMPLES)?;
-    let rate = samples(time.mul_f64(RATE_PART), || Ok(job.batch(batch)? / f64::from(batch)))?;
-    let latency = samples(time.mul_f64(1.0 - RATE_PART), || job.submission())?;
+pub(super) fn measure(
+    dispatch: &MeasuredDispatch<'_>,
+    warm_up: Duration,
+    time: Duration,
+) -> Result<Option<Measured>, spelter::Error> {
+    let batch = dispatch.warm_up(warm_up, time.mul_f64(RATE_PART) / SAMPLES)?;
+    let rate = samples(time.mul_f64(RATE_PART), || Ok(dispatch.batch(batch)? / f64::from(batch)))?;
+    let latency = samples(time.mul_f64(1.0 - RATE_PART), || dispatch.submission())?;
     let both = Samples::new(rate).zip(Samples::new(latency));
     Ok(both.map(|(dispatch, latency)| Measured { dispatch, batch, latency }))
 }
@@ -109,15 +113,15 @@ fn samples(
 }
 
 /// By worker, the part of the time that it is busy, on a context that profiles.
-pub(super) fn busy(job: &Job<'_>, time: Duration) -> Result<Vec<f64>, spelter::Error> {
-    let workers = job.context.device().properties().workers;
-    let batch = job.warm_up(Duration::ZERO, time / 10)?;
-    job.context.reset_profile();
+pub(super) fn busy(dispatch: &MeasuredDispatch<'_>, time: Duration) -> Result<Vec<f64>, spelter::Error> {
+    let workers = dispatch.context.device().properties().workers;
+    let batch = dispatch.warm_up(Duration::ZERO, time / 10)?;
+    dispatch.context.reset_profile();
     let start = Instant::now();
     while start.elapsed() < time {
-        job.batch(batch)?;
+        dispatch.batch(batch)?;
     }
-    let Some(report) = job.context.profile() else { return Ok(vec![0.0; workers]) };
+    let Some(report) = dispatch.context.profile() else { return Ok(vec![0.0; workers]) };
     Ok(busy_shares(&report, workers))
 }
 

@@ -29,9 +29,9 @@ use crate::shader::{self, Shader};
 use crate::statistics::Samples;
 use inputs::{Declared, Inputs};
 use limits::Limits;
-use measure::Job;
+use measure::MeasuredDispatch;
 use report::{About, Point};
-use work::{Work, position};
+use work::{OperationCounts, position};
 
 /// Points of a bench, at most: more would take hours.
 const MAX_POINTS: usize = 10_000;
@@ -162,7 +162,7 @@ struct Bench<'a> {
     shader: &'a Shader,
     args: &'a BenchArgs,
     inputs: &'a Inputs,
-    work: Work,
+    work: OperationCounts,
     context: Context,
     program: Program,
     profiled: Context,
@@ -194,7 +194,8 @@ impl<'a> Bench<'a> {
         let program = build(&context)?;
         let profiled = builder(args, workers).profile(true).build()?;
         let profiled_program = build(&profiled)?;
-        let work = Work::new(shader, (args.entry.as_deref(), &args.spec), context.device().properties().backend)?;
+        let work =
+            OperationCounts::new(shader, (args.entry.as_deref(), &args.spec), context.device().properties().backend)?;
         let limits = Limits::default();
         Ok(Self { shader, args, inputs, work, context, program, profiled, profiled_program, pipeline, limits })
     }
@@ -213,20 +214,21 @@ impl<'a> Bench<'a> {
     fn point(&mut self, groups: [u32; 3], bytes: Option<u64>) -> Result<Point, Failure> {
         let Self { shader, args, inputs, .. } = *self;
         let size = self.program.workgroup_size();
-        let (in_each, invocations) = invocations(groups, size)?;
+        let (invocations_per_dimension, invocations) = invocations(groups, size)?;
         let by = format!("{:?}", self.program.entry());
-        let push = push_bytes(&args.push, in_each).map_err(Failure::misuse)?;
+        let push = push_bytes(&args.push, invocations_per_dimension).map_err(Failure::misuse)?;
         let failed = |error| failure(shader, error);
         let (measured, bound) = {
             let bound = resources::bind(&self.context, declared(&self.program, &by), inputs, (bytes, invocations))?;
-            let job = Job { context: &self.context, program: &self.program, push: &push, groups };
-            let measured = measure::measure(&job, args.warm_up, args.seconds).map_err(failed)?;
+            let dispatch = MeasuredDispatch { context: &self.context, program: &self.program, push: &push, groups };
+            let measured = measure::measure(&dispatch, args.warm_up, args.seconds).map_err(failed)?;
             (measured.ok_or_else(too_short)?, bound.bytes)
         };
         let busy = {
             let _bound = resources::bind(&self.profiled, declared(&self.program, &by), inputs, (bytes, invocations))?;
-            let job = Job { context: &self.profiled, program: &self.profiled_program, push: &push, groups };
-            measure::busy(&job, args.seconds.mul_f64(BUSY_PART)).map_err(failed)?
+            let dispatch =
+                MeasuredDispatch { context: &self.profiled, program: &self.profiled_program, push: &push, groups };
+            measure::busy(&dispatch, args.seconds.mul_f64(BUSY_PART)).map_err(failed)?
         };
         let operations = self.work.of(&push);
         let position = if args.no_limits {
@@ -235,7 +237,7 @@ impl<'a> Bench<'a> {
             // Another context: the kernel's buffers stay bound to this one.
             let other = self.context.sibling();
             let dispatch = (bound, measured.dispatch.median());
-            Some(position(&other, &mut self.limits, (operations.most, invocations), dispatch)?)
+            Some(position(&other, &mut self.limits, (operations.max, invocations), dispatch)?)
         };
         let workers = self.context.device().properties().workers;
         Ok(Point { groups, workers, bytes: bound, invocations, operations, measured, busy, position, changes: None })
@@ -246,11 +248,15 @@ fn declared<'a>(program: &'a Program, by: &'a str) -> Declared<'a> {
     Declared { infos: program.bindings(), by }
 }
 
-/// The number of invocations in each direction, and in all.
+/// The number of invocations per dimension, and in total.
 fn invocations(groups: [u32; 3], size: [u32; 3]) -> Result<([u64; 3], u64), Failure> {
-    let in_each: [u64; 3] = std::array::from_fn(|axis| u64::from(groups[axis]) * u64::from(size[axis]));
-    let all = in_each.iter().try_fold(1u64, |all, each| all.checked_mul(*each));
-    Ok((in_each, all.ok_or_else(|| Failure::misuse("--groups: more than 2^64 invocations".to_owned()))?))
+    let invocations_per_dimension: [u64; 3] =
+        std::array::from_fn(|axis| u64::from(groups[axis]) * u64::from(size[axis]));
+    let total = invocations_per_dimension.iter().try_fold(1u64, |total, each| total.checked_mul(*each));
+    Ok((
+        invocations_per_dimension,
+        total.ok_or_else(|| Failure::misuse("--groups: more than 2^64 invocations".to_owned()))?,
+    ))
 }
 
 /// The failure of a dispatch, with the option that caused it.

@@ -8,9 +8,9 @@ use serde_json::{Value as Json, json};
 use spelter::{BindingInfo, Context, DispatchTime, Error, Fence, ProfileReport, Program};
 
 use super::inputs::{Declared, Inputs};
-use super::measure::{Job, busy_shares};
+use super::measure::{MeasuredDispatch, busy_shares};
 use super::resources::{self, BoundResources};
-use super::work::Work;
+use super::work::OperationCounts;
 use super::{failure, invocations, progress};
 use crate::args::{ProfileArgs, push_bytes};
 use crate::columns::{self, percent, seconds};
@@ -27,7 +27,7 @@ use crate::trace;
 pub(crate) fn run(args: &ProfileArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.file {
         Some(path) => shader(args, path, output),
-        // It requires no device, so its success has no status of its own.
+        // The status after success is 0: only `--require-device`, which `spelter profile` lacks, gives another one.
         None => icd::exec(&args.exec()).map(drop),
     }
 }
@@ -37,7 +37,7 @@ struct Call<'a> {
     program: &'a Program,
     groups: [u32; 3],
     push: Vec<u8>,
-    /// The most float operations of all its invocations, if they are known.
+    /// An upper bound of the float operations of all its invocations, if there is one.
     flops: Option<f64>,
 }
 
@@ -50,18 +50,18 @@ fn shader(args: &ProfileArgs, path: &Path, output: &mut Output) -> Result<(), Fa
     };
     let inputs = Inputs::new(&shader, (&names, &args.spec), (&args.bind, &args.uniform), args.images())?;
     let context = device::profiled(&args.device, args.trace.is_some())?;
-    let programs: Vec<(Program, Work)> = names
+    let programs: Vec<(Program, OperationCounts)> = names
         .into_iter()
         .map(|entry| {
             let program = shader.program_with_arrays(&context, entry, &args.spec, &inputs.elements())?;
-            Ok((program, Work::new(&shader, (entry, &args.spec), context.device().properties().backend)?))
+            Ok((program, OperationCounts::new(&shader, (entry, &args.spec), context.device().properties().backend)?))
         })
         .collect::<Result<_, Failure>>()?;
     let calls = calls(args, &programs)?;
     let _bound = bind(&context, args, &programs, &inputs)?;
     let report = measure(&context, args, &calls).map_err(|error| failure(&shader, error))?;
     args.trace.iter().try_for_each(|path| trace::write(&context, path))?;
-    print(args, &shown(&context, path, &report, added_up(&report, &calls, args.repeat)), output)?;
+    print(args, &shown(&context, path, &report, totals(&report, &calls, args.repeat)), output)?;
     for (program, _) in &programs {
         inputs.notes(program.bindings()).iter().for_each(output::note);
     }
@@ -70,31 +70,31 @@ fn shader(args: &ProfileArgs, path: &Path, output: &mut Output) -> Result<(), Fa
 }
 
 /// The dispatches of a round, in order.
-fn calls<'a>(args: &ProfileArgs, programs: &'a [(Program, Work)]) -> Result<Vec<Call<'a>>, Failure> {
-    let all: Vec<[u32; 3]> = match &args.groups[..] {
+fn calls<'a>(args: &ProfileArgs, programs: &'a [(Program, OperationCounts)]) -> Result<Vec<Call<'a>>, Failure> {
+    let sizes: Vec<[u32; 3]> = match &args.groups[..] {
         [] => vec![[1; 3]],
         groups => groups.iter().map(|groups| groups.0).collect(),
     };
-    let one = |(program, work): &'a (Program, Work), groups: [u32; 3]| {
-        let (in_each, all) = invocations(groups, program.workgroup_size())?;
+    let one = |(program, work): &'a (Program, OperationCounts), groups: [u32; 3]| {
+        let (invocations_per_dimension, invocations) = invocations(groups, program.workgroup_size())?;
         let push = match program.push_bytes() {
             0 => Vec::new(),
-            _ => push_bytes(&args.push, in_each).map_err(Failure::misuse)?,
+            _ => push_bytes(&args.push, invocations_per_dimension).map_err(Failure::misuse)?,
         };
-        let flops = work.of(&push).most.map(|most| most.flops as f64 * all as f64);
+        let flops = work.of(&push).max.map(|max| max.flops as f64 * invocations as f64);
         Ok(Call { program, groups, push, flops })
     };
     if !args.push.is_empty() && programs.iter().all(|(program, _)| program.push_bytes() == 0) {
         return Err(Failure::misuse("--push: no program has push constants".to_owned()));
     }
-    programs.iter().flat_map(|program| all.iter().map(move |groups| one(program, *groups))).collect()
+    programs.iter().flat_map(|program| sizes.iter().map(move |groups| one(program, *groups))).collect()
 }
 
 /// Binds a resource for each descriptor; buffers are large enough for all programs and dispatches.
 fn bind(
     context: &Context,
     args: &ProfileArgs,
-    programs: &[(Program, Work)],
+    programs: &[(Program, OperationCounts)],
     inputs: &Inputs,
 ) -> Result<BoundResources, Failure> {
     let mut slots: BTreeMap<(u32, u32), (BindingInfo, &str)> = BTreeMap::new();
@@ -130,7 +130,7 @@ fn measure(context: &Context, args: &ProfileArgs, calls: &[Call<'_>]) -> Result<
     let mut before: Option<Fence> = None;
     let mut round = || {
         for Call { program, groups, push, .. } in calls {
-            Job { context, program, push, groups: *groups }.record()?;
+            MeasuredDispatch { context, program, push, groups: *groups }.record()?;
         }
         before.replace(context.flush()?).map_or(Ok(()), |before| before.wait())
     };
@@ -147,7 +147,7 @@ fn measure(context: &Context, args: &ProfileArgs, calls: &[Call<'_>]) -> Result<
 }
 
 /// The programs of the report, with the float operations of `repeat` rounds.
-fn added_up(report: &ProfileReport, calls: &[Call<'_>], repeat: u32) -> Programs {
+fn totals(report: &ProfileReport, calls: &[Call<'_>], repeat: u32) -> Programs {
     let mut programs = Programs::default();
     for program in &report.programs {
         let own = calls.iter().filter(|call| program.pipeline.is_some() && call.program.entry() == program.name);
@@ -214,7 +214,7 @@ fn print(args: &ProfileArgs, shown: &Shown<'_>, output: &mut Output) -> Result<(
 }
 
 /// Notes on programs that are interpreted.
-fn notes(programs: &[(Program, Work)]) {
+fn notes(programs: &[(Program, OperationCounts)]) {
     for (program, _) in programs {
         if let Some(reason) = program.fallback() {
             let entry = program.entry();

@@ -47,7 +47,7 @@ impl Point {
 
     /// The most float operations that the invocations may have, in GFLOP/s; `None` if a trip count is unknown.
     pub(super) fn flops(&self) -> Option<f64> {
-        let flops = self.operations.most?.flops as f64 * self.invocations as f64;
+        let flops = self.operations.max?.flops as f64 * self.invocations as f64;
         Some(flops * self.dispatches_per_second() / 1e9)
     }
 
@@ -104,7 +104,7 @@ fn change_json(change: &Change, noise: f64) -> Json {
     })
 }
 
-fn operations_json(Operations { least, most, unknown }: &Operations) -> Json {
+fn operations_json(Operations { min, max, unknown }: &Operations) -> Json {
     let counts = |counts: &Counts| {
         json!({
             "flops": counts.flops, "loaded_bytes": counts.loaded, "stored_bytes": counts.stored,
@@ -112,7 +112,7 @@ fn operations_json(Operations { least, most, unknown }: &Operations) -> Json {
         })
     };
     let unknown: Vec<_> = unknown.iter().map(|line| line.as_ref().map(ToString::to_string)).collect();
-    json!({ "least": counts(least), "most": most.as_ref().map(counts), "loops_of_unknown_length": unknown })
+    json!({ "least": counts(min), "most": max.as_ref().map(counts), "loops_of_unknown_length": unknown })
 }
 
 /// The kernel, and the time to make its pipeline.
@@ -221,21 +221,21 @@ pub(super) fn groups([x, y, z]: [u32; 3]) -> String {
 }
 
 /// The operations of an invocation in a sentence.
-fn described(Operations { least, most, unknown }: &Operations) -> String {
-    let Some(most) = most else {
+fn described(Operations { min, max, unknown }: &Operations) -> String {
+    let Some(max) = max else {
         let lines: Vec<_> = unknown.iter().flatten().map(ToString::to_string).collect();
         let at = if lines.is_empty() { String::new() } else { format!(" ({})", lines.join(", ")) };
         return format!("operations of an invocation: unknown, {} loops of unknown length{at}", unknown.len());
     };
     let counts = [
-        (least.flops, most.flops, "float operations"),
-        (least.loaded, most.loaded, "bytes loaded"),
-        (least.stored, most.stored, "bytes stored"),
-        (least.atomics, most.atomics, "atomics"),
+        (min.flops, max.flops, "float operations"),
+        (min.loaded, max.loaded, "bytes loaded"),
+        (min.stored, max.stored, "bytes stored"),
+        (min.atomics, max.atomics, "atomics"),
     ];
-    let shown = counts.iter().filter(|(_, most, _)| *most > 0).map(|(least, most, what)| match least == most {
-        true => format!("{most} {what}"),
-        false => format!("{least} to {most} {what}"),
+    let shown = counts.iter().filter(|(_, max, _)| *max > 0).map(|(min, max, what)| match min == max {
+        true => format!("{max} {what}"),
+        false => format!("{min} to {max} {what}"),
     });
     let shown: Vec<_> = shown.collect();
     let all = if shown.is_empty() { "none that is counted".to_owned() } else { shown.join(", ") };

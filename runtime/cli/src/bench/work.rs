@@ -10,11 +10,11 @@ use crate::structured::Spec;
 use spelter::{Context, choose_entry};
 
 /// The lowered kernel, whose operations depend on the push constants of a point.
-pub(super) struct Work {
+pub(super) struct OperationCounts {
     kernel: spelter_shaders::ir::Kernel,
 }
 
-impl Work {
+impl OperationCounts {
     /// The kernel that the back end's compiler has after lowering.
     pub(super) fn new(
         shader: &Shader,
@@ -54,24 +54,24 @@ pub(super) struct Position {
 pub(super) fn position(
     context: &Context,
     limits: &mut Limits,
-    (most, invocations): (Option<Counts>, u64),
+    (max, invocations): (Option<Counts>, u64),
     (bound, seconds): (u64, f64),
 ) -> Result<Position, spelter::Error> {
     let all = |count: u64| count as f64 * invocations as f64;
     let bandwidth = limits.bandwidth(context, bound)?;
     // The bytes of texels are not counted.
-    let counted = most.filter(|most| most.images == 0);
-    let traffic = counted.map_or(f64::INFINITY, |most| all(most.loaded + most.stored + 4 * most.atomics));
+    let counted = max.filter(|max| max.images == 0);
+    let traffic = counted.map_or(f64::INFINITY, |max| all(max.loaded + max.stored + 4 * max.atomics));
     let mut shares = vec![("memory", traffic.min(bound as f64) / bandwidth)];
     let mut peak = None;
-    if let Some(most) = most {
-        if most.flops > 0 {
+    if let Some(max) = max {
+        if max.flops > 0 {
             let flops = limits.flops(context)?;
-            shares.push(("multiply-add", all(most.flops) / flops));
+            shares.push(("multiply-add", all(max.flops) / flops));
             peak = Some(flops);
         }
-        if most.atomics > 0 {
-            shares.push(("atomics", all(most.atomics) / limits.atomics(context)?));
+        if max.atomics > 0 {
+            shares.push(("atomics", all(max.atomics) / limits.atomics(context)?));
         }
     }
     let (limit, needs) = shares.into_iter().fold(("memory", 0.0), |a, b| if b.1 > a.1 { b } else { a });

@@ -33,25 +33,25 @@ struct Process {
 }
 
 impl Merged {
-    /// Merges the lines of one run. Torn ones, of a process that was killed, are left out.
+    /// Merges the lines of one run. Incomplete ones, of a process that was killed, are left out.
     pub(super) fn new(lines: &str) -> Self {
         let mut merged = Self { runs: 1, ..Self::default() };
         let mut processes: Vec<Process> = Vec::new();
-        // A number is used again by a later process: the latest counts.
+        // A later process may get the same process ID: the latest process with an ID is meant.
         let mut latest: HashMap<u64, usize> = HashMap::new();
-        let mut by_print: HashMap<String, usize> = HashMap::new();
+        let mut by_fingerprint: HashMap<String, usize> = HashMap::new();
         let mut counts: HashMap<(usize, String), u64> = HashMap::new();
         for object in lines.lines().filter_map(|line| serde_json::from_str::<Json>(line).ok()) {
-            if let Some(number) = object["started"]["process"].as_u64() {
-                latest.insert(number, processes.len());
+            if let Some(id) = object["started"]["process"].as_u64() {
+                latest.insert(id, processes.len());
                 processes.push(Process::default());
-            } else if let Some(process) = object["summary"]["process"].as_u64().and_then(|n| latest.get(&n)) {
+            } else if let Some(process) = object["summary"]["process"].as_u64().and_then(|id| latest.get(&id)) {
                 processes[*process].summary = Some(object["summary"].clone());
-            } else if let Some(print) = object["fingerprint"].as_str() {
-                let process = object["process"].as_u64().and_then(|number| latest.get(&number)).copied();
+            } else if let Some(fingerprint) = object["fingerprint"].as_str() {
+                let process = object["process"].as_u64().and_then(|id| latest.get(&id)).copied();
                 let count = object["count"].as_u64().unwrap_or(1);
-                *counts.entry((process.unwrap_or(usize::MAX), print.to_owned())).or_default() += count;
-                merged.add(&mut by_print, print, object.clone());
+                *counts.entry((process.unwrap_or(usize::MAX), fingerprint.to_owned())).or_default() += count;
+                merged.add(&mut by_fingerprint, fingerprint, object.clone());
             }
         }
         for (index, process) in processes.iter().enumerate() {
@@ -59,9 +59,9 @@ impl Merged {
                 merged.without_counts += 1;
                 continue;
             };
-            // The counts at the end are those of the lines, and of what was found again.
-            for (print, count) in summary["counts"].as_object().into_iter().flatten() {
-                counts.insert((index, print.clone()), count.as_u64().unwrap_or(0));
+            // The counts of the summary replace those of the lines: they include what was found again later.
+            for (fingerprint, count) in summary["counts"].as_object().into_iter().flatten() {
+                counts.insert((index, fingerprint.clone()), count.as_u64().unwrap_or(0));
             }
             merged.unfinished += usize::from(summary["unfinished"] == true);
             merged.suppressed += summary["suppressed"].as_u64().unwrap_or(0) as usize;
@@ -72,8 +72,8 @@ impl Merged {
             }
         }
         for finding in &mut merged.findings {
-            let print = finding["fingerprint"].as_str().unwrap_or_default().to_owned();
-            let of_finding = counts.iter().filter(|((_, other), _)| *other == print);
+            let fingerprint = finding["fingerprint"].as_str().unwrap_or_default().to_owned();
+            let of_finding = counts.iter().filter(|((_, other), _)| *other == fingerprint);
             finding["count"] = of_finding.map(|(_, count)| count).sum::<u64>().into();
         }
         merged.processes = processes.len();
@@ -81,17 +81,17 @@ impl Merged {
     }
 
     /// Adds a finding, unless it is there. A confirmed one says more than a suspicion.
-    fn add(&mut self, by_print: &mut HashMap<String, usize>, print: &str, mut finding: Json) {
+    fn add(&mut self, by_fingerprint: &mut HashMap<String, usize>, fingerprint: &str, mut finding: Json) {
         if let Some(members) = finding.as_object_mut() {
-            // Those are of one process.
+            // Those differ between processes.
             members.remove("process");
             members.remove("submission");
         }
-        match by_print.get(print) {
+        match by_fingerprint.get(fingerprint) {
             Some(&known) if rank(&finding) > rank(&self.findings[known]) => self.findings[known] = finding,
             Some(_) => {}
             None => {
-                by_print.insert(print.to_owned(), self.findings.len());
+                by_fingerprint.insert(fingerprint.to_owned(), self.findings.len());
                 self.findings.push(finding);
             }
         }
@@ -122,14 +122,16 @@ impl Merged {
         self.runs > 0 && self.checked("dispatches") + self.checked("skipped") == 0
     }
 
-    /// The number of notes that the host reads memory without a barrier to it, of which only the first is printed.
+    /// The number of notes that the host reads memory without a barrier to it, of which each process prints only its
+    /// first.
     pub(super) fn host_notes(&self) -> usize {
         let is_one =
             |finding: &&Json| finding["id"] == Rule::Host.name() && finding["severity"] == Severity::Note.name();
         self.findings.iter().filter(is_one).count()
     }
 
-    /// Whether something that ran was not checked, or no device ran it: without a finding, that shows nothing.
+    /// Whether something that ran was not checked, or nothing ran on a device: then a run without findings proves
+    /// nothing.
     pub(super) fn is_partial(&self) -> bool {
         self.is_without_dispatch() || self.without_counts > 0 || self.unfinished > 0 || self.stats().is_partial()
     }
@@ -172,14 +174,15 @@ impl Merged {
 
     /// Adds another run: its new findings, and the counts of those that are known.
     pub(crate) fn append(&mut self, other: Self) {
-        let fingerprint = |finding: &Json| finding["fingerprint"].as_str().unwrap_or_default().to_owned();
-        let at = |(at, finding)| (fingerprint(finding), at);
-        let mut by_print: HashMap<_, _> = self.findings.iter().enumerate().map(at).collect();
+        let fingerprint_of = |finding: &Json| finding["fingerprint"].as_str().unwrap_or_default().to_owned();
+        let at = |(at, finding)| (fingerprint_of(finding), at);
+        let mut by_fingerprint: HashMap<_, _> = self.findings.iter().enumerate().map(at).collect();
         for finding in other.findings {
-            let (print, count) = (fingerprint(&finding), finding["count"].as_u64().unwrap_or(1));
-            let before = by_print.get(&print).map_or(0, |&at| self.findings[at]["count"].as_u64().unwrap_or(1));
-            self.add(&mut by_print, &print, finding);
-            self.findings[by_print[&print]]["count"] = before.saturating_add(count).into();
+            let (fingerprint, count) = (fingerprint_of(&finding), finding["count"].as_u64().unwrap_or(1));
+            let before =
+                by_fingerprint.get(&fingerprint).map_or(0, |&at| self.findings[at]["count"].as_u64().unwrap_or(1));
+            self.add(&mut by_fingerprint, &fingerprint, finding);
+            self.findings[by_fingerprint[&fingerprint]]["count"] = before.saturating_add(count).into();
         }
         for (name, count) in &other.checked {
             let sum = self.checked(name).saturating_add(count.as_u64().unwrap_or(0));

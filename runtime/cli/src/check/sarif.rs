@@ -1,5 +1,5 @@
-//! Findings in the Static Analysis Results Interchange Format (OASIS SARIF 2.1.0), which sites that host code show
-//! beside the lines.
+//! Findings in the Static Analysis Results Interchange Format (OASIS SARIF 2.1.0), which code-hosting sites show beside
+//! the lines.
 //!
 //! A repair is a sentence. A `fix` of the format would need the replacement as text, so repairs are in the message.
 
@@ -96,7 +96,7 @@ fn location(access: &Json) -> Json {
     Json::Object(location)
 }
 
-/// A reference to a file: relative to the working directory where it is below that, as sites that host code need it.
+/// A reference to a file: relative to the working directory where it is below that, as code-hosting sites need it.
 fn uri(file: &str) -> String {
     let below = std::env::current_dir().ok();
     let below = below.as_deref().and_then(|folder| Path::new(file).strip_prefix(folder).ok()?.to_str());

@@ -65,12 +65,12 @@ fn decoded(file: &[u8]) -> Result<Picture, String> {
 pub(crate) struct Clamped(pub(crate) bool);
 
 /// Writes texels as a PNG file: formats of one channel as grey, of two or three as RGB, of four as RGBA. Integers and
-/// normalized values of up to 8 bits have codes of 8 bits, others of 16 bits; floats and signed values are clamped to 0
-/// to 1.
+/// unsigned normalized values of up to 8 bits have codes of 8 bits; all others, signed normalized values too, have
+/// codes of 16 bits. Floats and normalized values are clamped to 0 to 1.
 ///
 /// # Errors
 ///
-/// If an integer has no code, or the file cannot be written.
+/// If an integer has no code, since it is negative or too large, or if the file cannot be written.
 pub(crate) fn save(path: &Path, format: Format, [width, height]: [u32; 2], texels: &[u8]) -> Result<Clamped, Failure> {
     let wrong = |problem: String| Failure::file(path, problem);
     let widest = format.channels().iter().map(|channel| channel.bits).max().unwrap_or(8);

@@ -75,7 +75,7 @@ impl BoundSampler {
 /// The images of the options, with the samplers of combined bindings. The slots are known to be images of the program.
 pub(crate) fn images(context: &Context, infos: &[BindingInfo], args: &ImageArgs) -> Result<Vec<BoundImage>, Failure> {
     let options = args.image.iter().filter(|option| option.source != Source::Null);
-    options.map(|option| one(context, infos, option, args)).collect()
+    options.map(|option| bound_image(context, infos, option, args)).collect()
 }
 
 /// The separate samplers of the options.
@@ -98,7 +98,7 @@ fn sampler(context: &Context, slot: Slot, args: &ImageArgs) -> Result<Sampler, F
     context.sampler(&info).map_err(|error| Failure::from(error).of(format_args!("--sampler {}", named(slot, name))))
 }
 
-fn one(
+fn bound_image(
     context: &Context,
     infos: &[BindingInfo],
     option: &ImageOption,
@@ -107,7 +107,7 @@ fn one(
     let slot = option.slot;
     let wrong = |failure: Failure| failure.of(format_args!("--image {}", named(slot, option.name.as_deref())));
     let info = info_of(infos, slot).ok_or_else(|| wrong(Failure::misuse("the program does not use it")))?;
-    let made = make(context, info, &option.source).map_err(wrong)?;
+    let created = create_with_texels(context, info, &option.source).map_err(wrong)?;
     let sampler = match info.kind {
         BindingKind::CombinedImageSampler => Some(sampler(context, slot, args)?),
         _ => None,
@@ -115,57 +115,58 @@ fn one(
     Ok(BoundImage {
         slot,
         name: shown(slot, Some(info)),
-        image: made.image,
-        format: made.format,
-        view: made.view,
+        image: created.image,
+        format: created.format,
+        view: created.view,
         is_storage: info.kind == BindingKind::StorageImage,
         sampler,
     })
 }
 
-struct Made {
+/// An image with its contents, and how the shader sees it.
+struct CreatedImage {
     image: Image,
     format: Format,
     view: vk::ImageViewType,
 }
 
 /// The size of an image in texels, and its layers.
-struct Shape {
+struct ImageExtent {
     ty: vk::ImageType,
     view: vk::ImageViewType,
     size: [u32; 3],
     layers: u32,
 }
 
-fn make(context: &Context, info: &BindingInfo, source: &Source) -> Result<Made, Failure> {
+fn create_with_texels(context: &Context, info: &BindingInfo, source: &Source) -> Result<CreatedImage, Failure> {
     let declared = info.image.and_then(|image| image.view);
-    let (format, shape, levels) = match source {
+    let (format, extent, levels) = match source {
         Source::Picture { format, path } => {
             let picture = Picture::read(path)?;
             let format = format.map_or_else(|| default_format(info), Ok)?;
             let texels =
                 image::of_picture(format, &picture).map_err(|problem| Failure::misuse(problem).of(path.display()))?;
             let [width, height] = picture.size;
-            let shape = shape(declared, &[width, height])?;
-            let made = create(context, format, &shape, 1)?;
-            write(context, &made, (0, &shape), &texels)?;
-            return Ok(Made { image: made, format, view: shape.view });
+            let extent = extent(declared, &[width, height])?;
+            let created = create_empty(context, format, &extent, 1)?;
+            write(context, &created, (0, &extent), &texels)?;
+            return Ok(CreatedImage { image: created, format, view: extent.view });
         }
-        Source::Texels { format, size, levels, .. } => (*format, shape(declared, size)?, *levels),
+        Source::Texels { format, size, levels, .. } => (*format, extent(declared, size)?, *levels),
         Source::Null => return Err(Failure::misuse("it is null")),
     };
-    let image = create(context, format, &shape, levels)?;
+    let image = create_empty(context, format, &extent, levels)?;
     let Source::Texels { contents, .. } = source else { return Err(Failure::misuse("it has no size")) };
     for level in 0..levels {
         let [width, height, depth] = image.level_size(level);
-        let slices = [width, height, depth * shape.layers];
+        let slices = [width, height, depth * extent.layers];
         let texels = match contents {
             Contents::File(path) if level == 0 => of_file(path, format, slices)?,
             contents => image::of_pattern(format, slices, contents),
         };
-        write(context, &image, (level, &shape), &texels)?;
+        write(context, &image, (level, &extent), &texels)?;
     }
-    Ok(Made { image, format, view: shape.view })
+    Ok(CreatedImage { image, format, view: extent.view })
 }
 
 /// The format of a picture that names none: the shader's, or 8 bits for each channel.
@@ -183,7 +184,7 @@ fn default_format(info: &BindingInfo) -> Result<Format, Failure> {
 }
 
 /// What the numbers of a size mean for the view that the shader declares.
-fn shape(declared: Option<vk::ImageViewType>, size: &[u32]) -> Result<Shape, Failure> {
+fn extent(declared: Option<vk::ImageViewType>, size: &[u32]) -> Result<ImageExtent, Failure> {
     use vk::ImageViewType as View;
     let view = declared.unwrap_or(if size.len() == 3 { View::TYPE_3D } else { View::TYPE_2D });
     let (one, two, three) = (vk::ImageType::TYPE_1D, vk::ImageType::TYPE_2D, vk::ImageType::TYPE_3D);
@@ -204,7 +205,7 @@ fn shape(declared: Option<vk::ImageViewType>, size: &[u32]) -> Result<Shape, Fai
             return Err(Failure::misuse(format!("the shader takes {}, not {}", takes(view), given.join("x"))));
         }
     };
-    Ok(Shape { ty, view, size, layers })
+    Ok(ImageExtent { ty, view, size, layers })
 }
 
 /// The view and the form of its sizes, for messages.
@@ -222,14 +223,14 @@ fn takes(view: vk::ImageViewType) -> &'static str {
     }
 }
 
-fn create(context: &Context, format: Format, shape: &Shape, levels: u32) -> Result<Image, Failure> {
-    let texels: u64 = shape.size.iter().map(|&n| u64::from(n)).fold(u64::from(shape.layers), u64::saturating_mul);
+fn create_empty(context: &Context, format: Format, extent: &ImageExtent, levels: u32) -> Result<Image, Failure> {
+    let texels: u64 = extent.size.iter().map(|&n| u64::from(n)).fold(u64::from(extent.layers), u64::saturating_mul);
     let bytes = texels.saturating_mul(format.bytes().into());
     if bytes > MAX_BYTES {
         return Err(Failure::misuse(format!("its {bytes} bytes are more than {MAX_BYTES}")));
     }
-    let builder = context.image(image::vulkan(format), shape.size).dimensions(shape.ty);
-    Ok(builder.levels(levels).layers(shape.layers).build()?)
+    let builder = context.image(image::vulkan(format), extent.size).dimensions(extent.ty);
+    Ok(builder.levels(levels).layers(extent.layers).build()?)
 }
 
 /// The texels of a file, which must be those of level 0.
@@ -244,9 +245,9 @@ fn of_file(path: &std::path::Path, format: Format, size: [u32; 3]) -> Result<Vec
 }
 
 /// Writes the texels of a level, layer by layer.
-fn write(context: &Context, image: &Image, (level, shape): (u32, &Shape), texels: &[u8]) -> Result<(), Failure> {
-    let each = texels.len() / shape.layers.max(1) as usize;
-    for (layer, texels) in (0..shape.layers).zip(texels.chunks_exact(each.max(1))) {
+fn write(context: &Context, image: &Image, (level, extent): (u32, &ImageExtent), texels: &[u8]) -> Result<(), Failure> {
+    let each = texels.len() / extent.layers.max(1) as usize;
+    for (layer, texels) in (0..extent.layers).zip(texels.chunks_exact(each.max(1))) {
         context.write_image(image, level, layer, texels)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Merges a block into its predecessor, if the edge between is the only one of both.
+//! Merges B into A if A's only outgoing edge is B's only incoming edge.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
@@ -14,7 +14,7 @@ pub(super) fn blocks(kernel: &mut Kernel) -> bool {
         if merger.merged_into[block].is_some() {
             continue;
         }
-        while let Some(next) = merger.follower(kernel, block) {
+        while let Some(next) = merger.successor(kernel, block) {
             merger.merge_into(kernel, block, next);
         }
     }
@@ -24,6 +24,7 @@ pub(super) fn blocks(kernel: &mut Kernel) -> bool {
 struct BlockMerger {
     /// How many edges lead to each block.
     incoming: SecondaryMap<Block, u32>,
+    /// The blocks that annotations name as a merge or continuing block.
     named: EntitySet<Block>,
     /// The block that a block was merged into.
     merged_into: SecondaryMap<Block, Option<Block>>,
@@ -48,14 +49,14 @@ impl BlockMerger {
         merger
     }
 
-    /// The block that can be merged into `block`.
-    fn follower(&self, kernel: &Kernel, block: Block) -> Option<Block> {
+    /// The only successor of `block`, if it can be merged into `block`.
+    fn successor(&self, kernel: &Kernel, block: Block) -> Option<Block> {
         let InstData::Jump { to } = kernel.terminator(block)? else { return None };
         let next = to.block;
         let is_header = matches!(kernel.blocks[block].merge, Some(Merge::Loop { .. }));
         let fits = self.incoming[next] == 1
             && next != block
-            // A block has one annotation, and at most one construct may name it.
+            // The merged block would otherwise need two annotations, or two constructs would name it.
             && !(is_header && kernel.blocks[next].merge.is_some())
             && !(self.named.contains(block) && self.named.contains(next));
         fits.then_some(next)

@@ -79,15 +79,15 @@ impl Widen<'_> {
         self.builder.constant(Type::V32, bits.into())
     }
 
-    /// An integer code as the normalized number.
+    /// A UNORM value as the number from 0 to 1 that it stands for.
     pub(super) fn quotient(&mut self, code: Value, reciprocal: [f32; 2]) -> Value {
         let [high, low] = reciprocal.map(|part| self.float(part));
         let rest = self.builder.pure(Op::FMul, &[code, low]);
         self.builder.pure(Op::Fma, &[code, high, rest])
     }
 
-    /// The code of one component of a texel.
-    pub(super) fn code(&mut self, word: Value, component: u8) -> Value {
+    /// The UNORM value of one component of a texel.
+    pub(super) fn unorm_value(&mut self, word: Value, component: u8) -> Value {
         let [shift, mask] = [8 * u32::from(component), 0xff].map(|bits| self.each(bits));
         let low = if component == 0 { word } else { self.builder.pure(Op::LShr, &[word, shift]) };
         if component == 3 { low } else { self.builder.pure(Op::And, &[low, mask]) }

@@ -10,7 +10,7 @@ use crate::vectorize::access::word_array::WordArray;
 #[derive(Debug, Default)]
 pub(in crate::vectorize) struct SampleCache {
     /// Number of inlined samples.
-    pub(super) written: usize,
+    pub(super) emitted: usize,
     /// By image, and whether it is arrayed.
     pub(super) sources: HashMap<(Value, bool), WordImage>,
     pub(super) pairs: HashMap<DescriptorKey, SampledImage>,
@@ -59,7 +59,7 @@ pub(super) struct DescriptorKey {
     /// Whether the image is arrayed.
     pub(super) arrayed: bool,
     /// Whether the level of detail is the constant 0.
-    pub(super) is_base: bool,
+    pub(super) is_base_level: bool,
 }
 
 /// An image with texels of one word.

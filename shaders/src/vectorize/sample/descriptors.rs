@@ -67,7 +67,7 @@ impl Widen<'_> {
         if let Some(&known) = self.cache.samples.pairs.get(&key) {
             return known;
         }
-        let DescriptorKey { image, sampler, arrayed, is_base } = key;
+        let DescriptorKey { image, sampler, arrayed, is_base_level } = key;
         let source = self.source(image, arrayed);
         let [filters, modes] = [Field::Filters, Field::Modes]
             .map(|field| self.builder.emit_one(InstData::ImageField { image: sampler, field }));
@@ -79,7 +79,7 @@ impl Widen<'_> {
         let one_filter = self.builder.pure(Op::IEq, &[mag, min]);
         let one = self.builder.pure(Op::LAnd, &[source.has_one_level, one_filter]);
         let mut is_level = self.builder.pure(Op::LOr, &[one, counts]);
-        if is_base {
+        if is_base_level {
             let base = self.is_base_level(sampler);
             is_level = self.builder.pure(Op::LOr, &[is_level, base]);
         }

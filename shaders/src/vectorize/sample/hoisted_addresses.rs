@@ -41,9 +41,9 @@ impl Widen<'_> {
             let all = [image, sampler].into_iter().chain(args.iter().copied());
             if all.clone().all(|value| self.compute_early(value, &mut left)) {
                 let operands: Operands = all.map(|value| (self.get(value), self.shape(value))).collect();
-                let is_base =
+                let is_base_level =
                     op.lod == LodOperand::None || args.last().is_some_and(|&lod| self.kernel.constant(lod) == Some(0));
-                if let Some(sample) = self.inline_sample(other, &operands, is_base) {
+                if let Some(sample) = self.inline_sample(other, &operands, is_base_level) {
                     self.head(&sample);
                 }
             }

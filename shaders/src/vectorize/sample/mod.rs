@@ -40,7 +40,7 @@ use crate::simd::{Block, BlockCall, InstData, Type, Value};
 impl Widen<'_> {
     /// Number of inlined samples and reads of the kernel so far.
     pub(super) fn inlined_samples(&self) -> u64 {
-        self.cache.samples.written as u64
+        self.cache.samples.emitted as u64
     }
 
     /// Some components of a sample, with a call for other descriptors; `None` if the sample always needs the call.
@@ -48,12 +48,12 @@ impl Widen<'_> {
         &mut self,
         inst: ir::Inst,
         operands: &Operands,
-        is_base: bool,
+        is_base_level: bool,
         components: &Components,
     ) -> Option<TexelVectors> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
-        let sample = self.inline_sample(inst, operands, is_base)?;
-        self.cache.samples.written += 1;
+        let sample = self.inline_sample(inst, operands, is_base_level)?;
+        self.cache.samples.emitted += 1;
         let pair = self.pair(sample.key);
         let head = self.head(&sample);
         self.look_ahead(inst);
@@ -72,9 +72,9 @@ impl Widen<'_> {
         self.texels_anywhere(&pair, &sample, texels, call);
         let corners: Corners = std::array::from_fn(|_| self.builder.param(texels, Type::V32));
         self.begin(texels);
-        let [whole, float] = std::array::from_fn(|_| self.builder.create_block());
-        self.builder.branch(pair.source.is_float, float, whole);
-        self.begin(whole);
+        let [unorm, float] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(pair.source.is_float, float, unorm);
+        self.begin(unorm);
         let [c0, c1, c2, c3] = corners;
         let mean = self.mean_of_codes([c0, c1], Some([c2, c3]), &head.weights, components);
         self.jump_with(end, mean);
@@ -98,7 +98,7 @@ impl Widen<'_> {
     }
 
     /// The operands of a sample that can be inlined.
-    fn inline_sample(&mut self, inst: ir::Inst, operands: &Operands, is_base: bool) -> Option<InlineSample> {
+    fn inline_sample(&mut self, inst: ir::Inst, operands: &Operands, is_base_level: bool) -> Option<InlineSample> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
         if !direct::is_direct(op) || !self.plans.inline_samples.contains(inst) {
             return None;
@@ -118,7 +118,7 @@ impl Widen<'_> {
         let layer = |&(coordinate, shape): &(Value, Shape)| Layer { coordinate, is_uniform: shape == Shape::Uniform };
         let layer = if op.arrayed { Some(rest.first().map(layer)?) } else { None };
         let is_level = rows == Shape::Uniform;
-        let key = DescriptorKey { image, sampler, arrayed: op.arrayed, is_base };
+        let key = DescriptorKey { image, sampler, arrayed: op.arrayed, is_base_level };
         Some(InlineSample { key, coordinates: [s, t], is_level, layer })
     }
 

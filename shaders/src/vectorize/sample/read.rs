@@ -11,13 +11,13 @@ use crate::vectorize::image::{Components, Operands, TexelVectors};
 use crate::vectorize::state::Widen;
 
 impl Widen<'_> {
-    /// Some components of a texel, with a call for other descriptors; `None` if the read always needs the call.
-    /// Out-of-bounds texels are 0 before decoding.
+    /// Some components of a texel. Decodes the formats of `direct` inline and calls the runtime for all others; `None`
+    /// if the read always needs the call. Out-of-bounds texels are 0 before decoding.
     pub(in crate::vectorize) fn read_texel(
         &mut self,
         inst: ir::Inst,
         operands: &Operands,
-        is_base: bool,
+        is_base_level: bool,
         components: &Components,
     ) -> Option<TexelVectors> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
@@ -30,7 +30,7 @@ impl Widen<'_> {
         if self.builder.kernel.constant(image).is_some_and(|number| number >= count) {
             return None;
         }
-        self.cache.samples.written += 1;
+        self.cache.samples.emitted += 1;
         let source = self.source(image, op.arrayed);
         let rest: SmallVec<[Value; 4]> = rest.iter().map(|&(value, shape)| self.widened(value, shape)).collect();
         let mut inside = self.builder.constant(Type::Mask, crate::simd::builder::ALL);
@@ -41,7 +41,7 @@ impl Widen<'_> {
             inside = self.builder.and(inside, below);
         }
         let mut is_direct = source.is_direct;
-        if !is_base {
+        if !is_base_level {
             // Level 0 must be the only level.
             is_direct = self.builder.pure(Op::LAnd, &[is_direct, source.has_one_level]);
             let zero = self.builder.constant(Type::V32, 0);
@@ -49,7 +49,7 @@ impl Widen<'_> {
             inside = self.builder.and(inside, is_there);
         }
         let here = self.builder.current();
-        let [direct, row, gather, texel, whole, float, call, end] =
+        let [direct, row, gather, texel, unorm, float, call, end] =
             std::array::from_fn(|_| self.builder.create_block());
         self.builder.branch(is_direct, direct, call);
         self.begin(direct);
@@ -76,12 +76,12 @@ impl Widen<'_> {
         self.jump_with(texel, smallvec![word]);
         let word = self.builder.param(texel, Type::V32);
         self.begin(texel);
-        self.builder.branch(source.is_float, float, whole);
-        self.begin(whole);
+        self.builder.branch(source.is_float, float, unorm);
+        self.begin(unorm);
         let numbers = components.iter().map(|&component| {
-            let code = self.code(word, component);
-            let code = self.builder.pure(Op::SIntToFloat, &[code]);
-            self.quotient(code, codes::reciprocal(255.0))
+            let value = self.unorm_value(word, component);
+            let value = self.builder.pure(Op::SIntToFloat, &[value]);
+            self.quotient(value, codes::reciprocal(255.0))
         });
         let numbers = numbers.collect();
         self.jump_with(end, numbers);

@@ -165,9 +165,9 @@ impl Widen<'_> {
         end: Block,
     ) {
         let [first, second] = self.two_of_row(pair.source.rows[0], head.first);
-        let [whole, float] = std::array::from_fn(|_| self.builder.create_block());
-        self.builder.branch(pair.source.is_float, float, whole);
-        self.begin(whole);
+        let [unorm, float] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(pair.source.is_float, float, unorm);
+        self.begin(unorm);
         let mean = self.mean_of_codes([first, second], None, &head.weights, components);
         self.jump_with(end, mean);
         self.begin(float);

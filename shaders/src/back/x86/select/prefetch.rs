@@ -21,6 +21,9 @@ const MAX_HARDWARE_STRIDE: u32 = 2 * LANES;
 /// until the next workgroup.
 const WORKGROUP_DISTANCES: std::ops::RangeInclusive<i32> = LANES as i32..=16 * 1024;
 
+/// Terms of an index that are looked at for the pitch of an image, at most.
+const MAX_TERMS: u32 = 8;
+
 /// Strides of values over loop iterations and workgroups, from which prefetch distances follow.
 #[derive(Debug, Default)]
 pub(super) struct PrefetchStrides {
@@ -69,7 +72,7 @@ impl PrefetchStrides {
             return Some(NEXT_SUBGROUPS);
         }
         let words = self.workgroup_strides[row.index].filter(|words| WORKGROUP_DISTANCES.contains(words))?;
-        if let Some(pitch) = self.pitch(kernel, row.index) {
+        if let Some(pitch) = self.pitch(kernel, row.index, MAX_TERMS) {
             if self.block.replace(block) != Some(block) {
                 self.images.clear();
             }
@@ -81,17 +84,19 @@ impl PrefetchStrides {
         Some(words * row.width.bytes() as i32)
     }
 
-    /// The row pitch of the image that an index belongs to: `y * pitch + x`, or that plus a row or a few words.
-    fn pitch(&self, kernel: &Kernel, index: Value) -> Option<Value> {
+    /// The row pitch of the image that an index belongs to: `y * pitch + x`, or that plus a row or a few words, as a sum
+    /// of so many terms at most.
+    fn pitch(&self, kernel: &Kernel, index: Value, terms: u32) -> Option<Value> {
+        let others = terms.checked_sub(1)?;
         let Some(InstData::Pure { op: Op::IAdd | Op::ISub, args }) = kernel.definition(index) else { return None };
         let moves = |value: Value| self.workgroup_strides[value] != Some(0);
         let (x, rest) = if moves(args[0]) { (args[0], args[1]) } else { (args[1], args[0]) };
         if let Some(words) = kernel.constant(rest) {
             let is_neighbour = (words as u32).cast_signed().unsigned_abs() <= LANES;
-            return is_neighbour.then(|| self.pitch(kernel, x))?;
+            return is_neighbour.then(|| self.pitch(kernel, x, others))?;
         }
         let is_offset = |&pitch: &Value| is_or_negates(kernel, rest, pitch) || self.is_subgroup(kernel, rest);
-        factor(kernel, rest).or_else(|| self.pitch(kernel, x).filter(is_offset))
+        factor(kernel, rest).or_else(|| self.pitch(kernel, x, others).filter(is_offset))
     }
 
     /// Whether a value is a subgroup's index, possibly scaled.
@@ -136,16 +141,17 @@ impl PrefetchStrides {
     }
 }
 
-/// The loaded or constant factor of a product, also of a shifted product.
+/// The loaded or constant factor of a product, also of a product that is shifted once.
 fn factor(kernel: &Kernel, product: Value) -> Option<Value> {
+    let product = match kernel.definition(product) {
+        Some(InstData::Pure { op: Op::LShr | Op::Shl, args }) if kernel.constant(args[1]).is_some() => args[0],
+        _ => product,
+    };
     let given = |value: Value| {
         let data = kernel.definition(value);
         matches!(data, Some(InstData::Load { .. } | InstData::ImageField { .. } | InstData::Const { .. }))
     };
     match kernel.definition(product) {
-        Some(InstData::Pure { op: Op::LShr | Op::Shl, args }) if kernel.constant(args[1]).is_some() => {
-            factor(kernel, args[0])
-        }
         Some(InstData::Pure { op: Op::IMul, args }) => args.iter().copied().find(|&arg| given(arg)),
         _ => None,
     }

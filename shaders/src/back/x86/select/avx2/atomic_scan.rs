@@ -1,5 +1,6 @@
-//! Atomics at one address for all lanes whose old values are used: one operation with the sum of all lanes' values.
-//! Each lane's old value is the word's old value plus an exclusive scan.
+//! Atomic adds, subtracts and loads at one uniform address whose old values are used: one atomic with the sum of the
+//! active lanes' values; each lane's old value is the word's old value plus (for a subtraction, minus) its exclusive
+//! prefix sum.
 
 use iced_x86::Code;
 use regalloc2::VReg;
@@ -30,24 +31,24 @@ impl Select<'_, Avx2> {
             return Ok(false);
         }
         let bits = self.mask_bits(mask)?;
-        let on = self.pair(mask)?;
+        let active = self.pair(mask)?;
         let (before, sum) = match value {
             None => (None, bits),
             Some(value) => {
                 let value = self.source(value)?;
-                let kept = self.op2(AND, on, value);
-                let (before, sum) = self.exclusive_scan(kept);
+                let masked = self.op2(AND, active, value);
+                let (before, sum) = self.exclusive_scan(masked);
                 (Some(before), sum)
             }
         };
-        let Some(old) = self.once(atomic, lanes, sum, bits)? else { return Ok(false) };
+        let Some(old) = self.emit_uniform_atomic(atomic, lanes, sum, bits)? else { return Ok(false) };
         // Only the lowest active lane has the old value; the others have 0.
         let old = self.fold(Code::VEX_Vpor_ymm_ymm_ymmm256, old);
         let mut result = [old, old];
         if let Some(before) = before {
             result = self.op2(if atomic.op == AtomicOp::Sub { SUBTRACT } else { ADD }, result, before);
         }
-        let result = self.op2(AND, result, on);
+        let result = self.op2(AND, result, active);
         self.bind(inst, result);
         Ok(true)
     }
@@ -60,6 +61,7 @@ impl Select<'_, Avx2> {
         to
     }
 
+    /// The sums of the lanes of two registers.
     fn sum_of(&mut self, a: VReg, b: VReg) -> VReg {
         let sum = self.lanes_reg();
         Build::new(ADD).def(sum, View::Ymm).reads(a, View::Ymm).reads(b, View::Ymm).push(&mut self.code);
@@ -67,8 +69,8 @@ impl Select<'_, Avx2> {
     }
 
     /// The exclusive prefix sums of the lanes' values, and the sum of all.
-    fn exclusive_scan(&mut self, kept: RegisterPair) -> (RegisterPair, VReg) {
-        let mut sums = kept.map(|half| {
+    fn exclusive_scan(&mut self, masked: RegisterPair) -> (RegisterPair, VReg) {
+        let mut sums = masked.map(|half| {
             let mut sums = half;
             for bytes in [4, 8] {
                 let moved = self.moved(Code::VEX_Vpslldq_ymm_ymm_imm8, sums, bytes);
@@ -84,7 +86,7 @@ impl Select<'_, Avx2> {
         let upper = self.moved(Code::VEX_Vpermq_ymm_ymmm256_imm8, sums[0], 0xff);
         let last = self.moved(Code::VEX_Vpshufd_ymm_ymmm256_imm8, upper, 0xff);
         sums[1] = self.sum_of(sums[1], last);
-        let before = self.op2(SUBTRACT, sums, kept);
+        let before = self.op2(SUBTRACT, sums, masked);
         let upper = self.moved(Code::VEX_Vpermq_ymm_ymmm256_imm8, sums[1], 0xff);
         let sum = self.general();
         let build = Build::new(Code::VEX_Vpextrd_rm32_xmm_imm8).def(sum, View::Dword).reads(upper, View::Xmm);

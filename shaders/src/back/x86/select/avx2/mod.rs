@@ -240,7 +240,7 @@ impl VectorIsa for Avx2 {
         bits: VReg,
         word: VReg,
     ) -> Result {
-        select.once(atomic, lanes, word, bits)?;
+        select.emit_uniform_atomic(atomic, lanes, word, bits)?;
         Ok(())
     }
 

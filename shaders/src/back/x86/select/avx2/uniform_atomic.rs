@@ -62,7 +62,7 @@ impl Select<'_, Avx2> {
     }
 
     /// One operation with the combined value of all lanes: the lowest active lane does it and has the old value.
-    pub(super) fn once(
+    pub(super) fn emit_uniform_atomic(
         &mut self,
         atomic: Atomic,
         lanes: &LaneAddress,

@@ -1,5 +1,6 @@
-//! Atomics at one address for all lanes whose old values are used: one operation with the sum of all lanes' values.
-//! Each lane's old value is the word's old value plus an exclusive scan.
+//! Atomic adds, subtracts and loads at one uniform address whose old values are used: one atomic with the sum of the
+//! active lanes' values; each lane's old value is the word's old value plus (for a subtraction, minus) its exclusive
+//! prefix sum.
 
 use iced_x86::Code;
 use regalloc2::VReg;
@@ -31,39 +32,40 @@ impl Select<'_, Avx512> {
             return Ok(false);
         }
         let bits = self.mask_bits(mask)?;
-        let on = self.lanes(mask)?;
+        let active = self.lanes(mask)?;
         let (before, sum) = match value {
             None => (None, bits),
             Some(value) => match self.constant(value) {
-                Some(step) => (Some(self.ranks(on, step as u32)), Avx512::step_for_each(self, bits, step as u32)),
+                Some(step) => (Some(self.ranks(active, step as u32)), Avx512::step_for_each(self, bits, step as u32)),
                 None => {
-                    let (before, sum) = self.exclusive_scan(value, on)?;
+                    let (before, sum) = self.exclusive_scan(value, active)?;
                     (Some(before), sum)
                 }
             },
         };
-        let Some(old) = self.once(atomic, lanes, index, bits, sum)? else { return Ok(false) };
-        let spread = if before.is_some() { self.lanes_reg() } else { self.define_lanes(inst) };
-        let mut build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_r32).def(spread, View::Zmm).reads(old, View::Dword);
+        let Some(old) = self.emit_uniform_atomic(atomic, lanes, index, bits, sum)? else { return Ok(false) };
+        let broadcast = if before.is_some() { self.lanes_reg() } else { self.define_lanes(inst) };
+        let mut build =
+            Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_r32).def(broadcast, View::Zmm).reads(old, View::Dword);
         if before.is_none() {
-            build = build.mask(on).zeroing();
+            build = build.mask(active).zeroing();
         }
         build.push(&mut self.code);
         if let Some(before) = before {
             let code = if atomic.op == AtomicOp::Sub { SUBTRACT } else { ADD };
             let result = self.define_lanes(inst);
-            let build = Build::new(code).def(result, View::Zmm).reads(spread, View::Zmm).reads(before, View::Zmm);
-            build.mask(on).zeroing().push(&mut self.code);
+            let build = Build::new(code).def(result, View::Zmm).reads(broadcast, View::Zmm).reads(before, View::Zmm);
+            build.mask(active).zeroing().push(&mut self.code);
         }
         Ok(true)
     }
 
     /// `step` times the number of active lanes before each lane.
-    fn ranks(&mut self, on: VReg, step: u32) -> VReg {
+    fn ranks(&mut self, active: VReg, step: u32) -> VReg {
         let (ranks, scaled) = (self.lanes_reg(), self.lanes_reg());
         let iota = Self::pool_vector(self.code.pool.vector(IOTA));
         let build = Build::new(Code::EVEX_Vpexpandd_zmm_k1z_zmmm512).def(ranks, View::Zmm).memory(iota);
-        build.mask(on).zeroing().push(&mut self.code);
+        build.mask(active).zeroing().push(&mut self.code);
         if step == 1 {
             return ranks;
         }
@@ -73,23 +75,23 @@ impl Select<'_, Avx512> {
     }
 
     /// The exclusive prefix sums of the lanes' values, and the sum of all.
-    fn exclusive_scan(&mut self, value: Value, on: VReg) -> Result<(VReg, VReg)> {
+    fn exclusive_scan(&mut self, value: Value, active: VReg) -> Result<(VReg, VReg)> {
         let value = self.lanes(value)?;
-        let (kept, none) = (self.lanes_reg(), self.lanes_reg());
-        let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(kept, View::Zmm).reads(value, View::Zmm);
-        build.mask(on).zeroing().push(&mut self.code);
-        self.set_lanes(none, 0);
-        let mut sums = kept;
+        let (masked, zeros) = (self.lanes_reg(), self.lanes_reg());
+        let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(masked, View::Zmm).reads(value, View::Zmm);
+        build.mask(active).zeroing().push(&mut self.code);
+        self.set_lanes(zeros, 0);
+        let mut sums = masked;
         for distance in [1, 2, 4, 8] {
             let (moved, more) = (self.lanes_reg(), self.lanes_reg());
             let build = Build::new(Code::EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8).def(moved, View::Zmm);
-            let build = build.reads(sums, View::Zmm).reads(none, View::Zmm).imm8(16 - distance);
+            let build = build.reads(sums, View::Zmm).reads(zeros, View::Zmm).imm8(16 - distance);
             build.push(&mut self.code);
             self.lanes3(ADD, more, sums, moved);
             sums = more;
         }
         let (before, last, sum) = (self.lanes_reg(), self.lanes_reg(), self.general());
-        self.lanes3(SUBTRACT, before, sums, kept);
+        self.lanes3(SUBTRACT, before, sums, masked);
         let build = Build::new(Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8).def(last, View::Xmm);
         build.reads(sums, View::Zmm).imm8(3).push(&mut self.code);
         let build = Build::new(Code::EVEX_Vpextrd_rm32_xmm_imm8).def(sum, View::Dword).reads(last, View::Xmm);

@@ -12,7 +12,7 @@ use super::super::super::Isa;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::pool::PooledConstant;
 use super::super::super::vcode::{Expand, InstKind};
-use super::super::elements::{OperandSlots, Origin, Origins, Site, VectorSlots};
+use super::super::elements::{GroupAddress, OperandSlots, Origin, Origins, VectorSlots};
 use super::super::{Result, Select};
 use super::Avx512;
 use crate::ir::Width;
@@ -40,10 +40,10 @@ impl Select<'_, Avx512> {
             return self.load_by_lanes128(elements, &results);
         }
         let mut operands: OperandSlots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
-        let site = self.site(elements, &mut operands)?;
+        let address = self.group_address(elements, &mut operands)?;
         let temps = self.vectors::<4>(&mut operands);
         let orders = load_orders(count).into_iter().map(|order| self.code.pool.vector(order)).collect();
-        self.code.push(InstKind::Sequence(Box::new(LoadElements(ElementRows { site, temps, orders }))), &operands);
+        self.code.push(InstKind::Sequence(Box::new(LoadElements(ElementRows { address, temps, orders }))), &operands);
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl Select<'_, Avx512> {
             operands.push(Operand::reg_use(mask));
             operands.len() as u8 - 1
         });
-        let site = self.site(elements, &mut operands)?;
+        let address = self.group_address(elements, &mut operands)?;
         let temps = self.vectors::<4>(&mut operands);
         let lanes = operands.len() as u8;
         operands.push(Operand::reg_temp(self.code.vreg(RegClass::Vector)));
@@ -78,7 +78,7 @@ impl Select<'_, Avx512> {
         let mut pair = [0; 16];
         (pair[0], pair[1]) = (firsts as u32, (firsts >> 32) as u32);
         let in_pool = self.code.pool.vector(pair);
-        let rows = ElementRows { site, temps, orders };
+        let rows = ElementRows { address, temps, orders };
         let store = StoreElements { rows, words: words as u8, mask, lanes, bits, firsts, in_pool };
         self.code.push(InstKind::Sequence(Box::new(store)), &operands);
         Ok(())
@@ -137,7 +137,7 @@ fn store_orders(words: usize) -> Vec<[u32; 16]> {
 /// Elements as whole rows of memory.
 #[derive(Debug)]
 struct ElementRows {
-    site: Site,
+    address: GroupAddress,
     /// The first temporary vector register.
     temps: u8,
     orders: SmallVec<[PooledConstant; 6]>,
@@ -149,7 +149,7 @@ impl ElementRows {
     }
 
     fn row(&self, regs: Regs<'_>, origin: Origin, number: u8) -> MemoryOperand {
-        self.site.at(regs, origin, 64 * i32::from(number))
+        self.address.at(regs, origin, 64 * i32::from(number))
     }
 
     fn load_order(&self, asm: &mut Assembler<'_>, reg: Register, number: usize) {
@@ -165,9 +165,9 @@ struct LoadElements(ElementRows);
 impl Expand for LoadElements {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let Self(rows) = self;
-        rows.site.check(regs, asm, Assembler::cold);
-        let origin = rows.site.origin(regs, asm, &mut Origins::default(), 0);
-        let count = rows.site.count();
+        rows.address.check(regs, asm, Assembler::cold);
+        let origin = rows.address.origin(regs, asm, &mut Origins::default(), 0);
+        let count = rows.address.count();
         let word = |number| regs.zmm(number);
         let temp = |number| rows.temp(regs, number);
         if count == 4 {
@@ -202,7 +202,7 @@ impl Expand for LoadElements {
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.0.site.load_lanes(regs, asm, VectorSlots { isa: Isa::Avx512, first: 0 });
+        self.0.address.load_lanes(regs, asm, VectorSlots { isa: Isa::Avx512, first: 0 });
     }
 }
 
@@ -223,7 +223,7 @@ struct StoreElements {
 
 impl StoreElements {
     fn is_whole(&self) -> bool {
-        self.rows.site.count() == self.words
+        self.rows.address.count() == self.words
     }
 
     /// Calls `each` with every row, in temporary 0, and its place in memory.
@@ -234,9 +234,9 @@ impl StoreElements {
         mut each: impl FnMut(&mut Assembler<'_>, MemoryOperand, Register),
     ) {
         let Self { rows, words, .. } = self;
-        let origin = rows.site.origin(regs, asm, &mut Origins::default(), 0);
+        let origin = rows.address.origin(regs, asm, &mut Origins::default(), 0);
         // The contents of words that are not stored are unspecified.
-        let word = |number: u8| regs.zmm(number.min(rows.site.count() - 1));
+        let word = |number: u8| regs.zmm(number.min(rows.address.count() - 1));
         let temp = |number| rows.temp(regs, number);
         for row in 0..*words {
             let number = usize::from(row);
@@ -248,7 +248,7 @@ impl StoreElements {
                 3 => {
                     rows.load_order(asm, temp(0), 2 * number);
                     asm.put(Instruction::with3(PICK, temp(0), word(0), word(1)));
-                    if rows.site.count() == 3 {
+                    if rows.address.count() == 3 {
                         rows.load_order(asm, temp(1), 2 * number + 1);
                         asm.put(Instruction::with3(PICK_INTO, temp(0), temp(1), word(2)));
                     }
@@ -270,7 +270,7 @@ impl StoreElements {
     /// Stores some of the lanes or words: each bit of the mask becomes one for each word that is stored.
     fn masked_rows(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let (bits, narrow) = (regs.gpr(self.bits), regs.gpr32(self.bits));
-        let stored = (1 << self.rows.site.count()) - 1;
+        let stored = (1 << self.rows.address.count()) - 1;
         if let Some(mask) = self.mask {
             asm.put(Instruction::with2(Code::VEX_Kmovw_r32_kr, narrow, regs.mask(mask)));
             let firsts = asm.constant(self.in_pool, false);
@@ -291,7 +291,7 @@ impl StoreElements {
 impl Expand for StoreElements {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         if !self.is_whole() {
-            self.rows.site.check(regs, asm, Assembler::cold);
+            self.rows.address.check(regs, asm, Assembler::cold);
             return self.masked_rows(regs, asm);
         }
         if let Some(mask) = self.mask {
@@ -300,14 +300,14 @@ impl Expand for StoreElements {
             let cold = asm.cold();
             asm.jump_if(ConditionCode::ae, cold);
         }
-        self.rows.site.check(regs, asm, Assembler::cold);
+        self.rows.address.check(regs, asm, Assembler::cold);
         self.each_row(regs, asm, |asm, place, row| asm.put(Instruction::with2(STORE, place, row)));
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let (apart, done) = (asm.label(), asm.label());
         if self.mask.is_some() && self.is_whole() {
-            self.rows.site.check(regs, asm, |_| apart);
+            self.rows.address.check(regs, asm, |_| apart);
             self.masked_rows(regs, asm);
             asm.jump(done);
         }
@@ -316,7 +316,7 @@ impl Expand for StoreElements {
             asm.put(Instruction::with2(Code::VEX_Kmovw_r32_kr, regs.gpr32(self.bits), regs.mask(mask)));
         }
         let bits = self.mask.map(|_| self.bits);
-        self.rows.site.store_lanes(regs, asm, VectorSlots { isa: Isa::Avx512, first: 0 }, bits);
+        self.rows.address.store_lanes(regs, asm, VectorSlots { isa: Isa::Avx512, first: 0 }, bits);
         asm.bind(done);
     }
 }

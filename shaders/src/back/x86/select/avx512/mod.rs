@@ -230,7 +230,7 @@ impl VectorIsa for Avx512 {
         bits: VReg,
         word: VReg,
     ) -> Result {
-        select.once(atomic, lanes, index, bits, word)?;
+        select.emit_uniform_atomic(atomic, lanes, index, bits, word)?;
         Ok(())
     }
 

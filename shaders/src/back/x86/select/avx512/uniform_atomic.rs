@@ -30,7 +30,7 @@ pub(super) fn reduction(op: AtomicOp) -> Option<Code> {
 
 impl Select<'_, Avx512> {
     /// One operation for all lanes, if any is active; returns the register of the old value, if it is used.
-    pub(super) fn once(
+    pub(super) fn emit_uniform_atomic(
         &mut self,
         atomic: Atomic,
         lanes: &LaneAddress,
@@ -43,7 +43,7 @@ impl Select<'_, Avx512> {
         let mut slots = OperandSlots::default();
         let written = self.general();
         let old = atomic.result.then(|| self.general());
-        let sequence = Once {
+        let sequence = UniformAtomic {
             atomic,
             base: slots.add(Operand::reg_use(base)),
             index: slots.add(Operand::reg_use(index)),
@@ -110,7 +110,7 @@ impl Select<'_, Avx512> {
 
 /// One operation on one word, if a lane is active.
 #[derive(Debug)]
-struct Once {
+struct UniformAtomic {
     atomic: Atomic,
     base: u8,
     index: u8,
@@ -125,7 +125,7 @@ struct Once {
     old: Option<u8>,
 }
 
-impl Expand for Once {
+impl Expand for UniformAtomic {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let done = asm.label();
         let lanes = regs.gpr32(self.lanes);

@@ -7,7 +7,7 @@
 use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, RegClass, VReg};
 
-use super::{OperandSlots, Origins, Site, StoreOperands, VectorSlots};
+use super::{GroupAddress, OperandSlots, Origins, StoreOperands, VectorSlots};
 use crate::back::x86::Isa;
 use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::select::{Result, Select, VectorIsa};
@@ -93,9 +93,9 @@ impl<V: VectorIsa> Select<'_, V> {
     /// Loads elements into the registers of their words.
     pub(in crate::back::x86::select) fn load_by_lanes128(&mut self, elements: &Elements, results: &[VReg]) -> Result {
         let mut operands: OperandSlots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
-        let site = self.site(elements, &mut operands)?;
+        let address = self.group_address(elements, &mut operands)?;
         let vectors = self.vectors::<2>(&mut operands);
-        self.code.push(InstKind::Sequence(Box::new(LoadLanes { isa: V::ISA, site, vectors })), &operands);
+        self.code.push(InstKind::Sequence(Box::new(LoadLanes { isa: V::ISA, address, vectors })), &operands);
         Ok(())
     }
 
@@ -106,9 +106,9 @@ impl<V: VectorIsa> Select<'_, V> {
         values: &[VReg],
         bits: Option<VReg>,
     ) -> Result {
-        let StoreOperands { mut operands, bits, site } = self.store_operands(elements, values, bits)?;
+        let StoreOperands { mut operands, bits, address } = self.store_operands(elements, values, bits)?;
         let vectors = self.vectors::<4>(&mut operands);
-        self.code.push(InstKind::Sequence(Box::new(StoreLanes { isa: V::ISA, site, vectors, bits })), &operands);
+        self.code.push(InstKind::Sequence(Box::new(StoreLanes { isa: V::ISA, address, vectors, bits })), &operands);
         Ok(())
     }
 
@@ -146,7 +146,7 @@ pub(in crate::back::x86::select) fn transpose(
 #[derive(Debug)]
 struct LoadLanes {
     isa: Isa,
-    site: Site,
+    address: GroupAddress,
     /// The first of two temporary vector registers.
     vectors: u8,
 }
@@ -163,12 +163,12 @@ impl LoadLanes {
 
 impl Expand for LoadLanes {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        let (codes, words, count) = (self.isa.codes(), self.words(), self.site.count());
-        self.site.check(regs, asm, Assembler::cold);
+        let (codes, words, count) = (self.isa.codes(), self.words(), self.address.count());
+        self.address.check(regs, asm, Assembler::cold);
         let mut origins = Origins::default();
-        if self.site.are_halves() {
+        if self.address.are_halves() {
             for half in 0..2 {
-                let memory = self.site.lane_at(regs, asm, &mut origins, half * HALF_LANES, 0);
+                let memory = self.address.lane_at(regs, asm, &mut origins, half * HALF_LANES, 0);
                 let to = words.reg(regs, 0, half % words.halves());
                 asm.put(match (self.isa, half) {
                     (Isa::Avx512, 0) => {
@@ -189,8 +189,8 @@ impl Expand for LoadLanes {
                 let lane = (half * words.lanes128() + lane128) * GROUP;
                 for number in 0..count {
                     let memory = match count {
-                        4 => self.site.lane_at(regs, asm, &mut origins, lane + number, 0),
-                        _ => self.site.lane_at(regs, asm, &mut origins, lane, LANE128_BYTES * i32::from(number)),
+                        4 => self.address.lane_at(regs, asm, &mut origins, lane + number, 0),
+                        _ => self.address.lane_at(regs, asm, &mut origins, lane, LANE128_BYTES * i32::from(number)),
                     };
                     let to = words.reg(regs, number, half);
                     asm.put(match lane128 {
@@ -224,7 +224,7 @@ impl Expand for LoadLanes {
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.site.load_lanes(regs, asm, self.words());
+        self.address.load_lanes(regs, asm, self.words());
     }
 }
 
@@ -232,7 +232,7 @@ impl Expand for LoadLanes {
 #[derive(Debug)]
 struct StoreLanes {
     isa: Isa,
-    site: Site,
+    address: GroupAddress,
     /// The first of four temporary vector registers.
     vectors: u8,
     bits: Option<u8>,
@@ -279,7 +279,7 @@ impl StoreEmitter<'_, '_> {
         let codes = self.store.isa.codes();
         let from = self.regs.view(slot, self.store.isa.view());
         for (lane128, first) in self.groups() {
-            let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
+            let memory = self.store.address.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
             asm.put(match lane128 {
                 0 => Instruction::with2(codes.store, memory, self.regs.xmm(slot)),
                 _ => Instruction::with3(codes.upper, memory, from, i32::from(lane128)),
@@ -295,7 +295,7 @@ impl StoreEmitter<'_, '_> {
     /// Contiguous elements.
     fn dense(&mut self, asm: &mut Assembler<'_>) {
         let codes = self.store.isa.codes();
-        match self.store.site.count() {
+        match self.store.address.count() {
             1 => self.lanes128_of(asm, self.store.words().slot(0, self.half), 0, 0),
             2 => {
                 for (number, code) in (0..).zip([codes.low_words, codes.high_words]) {
@@ -339,7 +339,7 @@ impl StoreEmitter<'_, '_> {
             for (lane128, first) in self.groups() {
                 let pairs = self.lane128(asm, self.store.vectors + 2, lane128);
                 for (code, lane) in [(codes.store_low, lane), (codes.store_high, lane + 1)] {
-                    let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, 0);
+                    let memory = self.store.address.lane_at(self.regs, asm, &mut self.origins, first + lane, 0);
                     asm.put(Instruction::with2(code, memory, pairs));
                 }
             }
@@ -353,7 +353,7 @@ impl StoreEmitter<'_, '_> {
             let words = self.lane128(asm, self.store.words().slot(number, self.half), lane128);
             for lane in 0..GROUP {
                 let bytes = 4 * i32::from(number);
-                let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
+                let memory = self.store.address.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
                 asm.put(match lane {
                     0 => Instruction::with2(codes.store_first, memory, words),
                     _ => Instruction::with3(codes.store_word, memory, words, i32::from(lane)),
@@ -369,17 +369,17 @@ impl StoreLanes {
     }
 
     fn is_dense(&self) -> bool {
-        self.site.words_apart() == u32::from(self.site.count())
+        self.address.words_apart() == u32::from(self.address.count())
     }
 }
 
 impl Expand for StoreLanes {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.site.check_store(regs, asm, self.bits);
-        if self.site.are_halves() {
+        self.address.check_store(regs, asm, self.bits);
+        if self.address.are_halves() {
             let (words, mut origins) = (self.words(), Origins::default());
             for half in 0..2 {
-                let memory = self.site.lane_at(regs, asm, &mut origins, half * HALF_LANES, 0);
+                let memory = self.address.lane_at(regs, asm, &mut origins, half * HALF_LANES, 0);
                 let from = words.reg(regs, 0, half % words.halves());
                 asm.put(match (self.isa, half) {
                     (Isa::Avx512, 0) => {
@@ -396,7 +396,7 @@ impl Expand for StoreLanes {
         let mut writer = StoreEmitter { store: self, regs, half: 0, origins: Origins::default() };
         for half in 0..self.words().halves() {
             writer.half = half;
-            match self.site.count() {
+            match self.address.count() {
                 _ if self.is_dense() => writer.dense(asm),
                 1 => writer.ones(asm, 0),
                 2 => writer.twos(asm),
@@ -410,6 +410,6 @@ impl Expand for StoreLanes {
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.site.store_lanes(regs, asm, self.words(), self.bits);
+        self.address.store_lanes(regs, asm, self.words(), self.bits);
     }
 }

@@ -34,12 +34,12 @@ struct StoreOperands {
     operands: OperandSlots,
     /// The slot of the bits of the lanes.
     bits: Option<u8>,
-    site: Site,
+    address: GroupAddress,
 }
 
 /// The address of an interleave group, with slots for the registers.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct GroupAddress {
     base: u8,
     disp: i32,
     index: u8,
@@ -62,7 +62,7 @@ pub(super) struct Origin {
     scale: u32,
 }
 
-/// Origins that are in registers.
+/// The origins that are in registers: that of the last even and that of the last odd segment, with the segments.
 #[derive(Default)]
 pub(super) struct Origins([Option<(u8, Origin)>; 2]);
 
@@ -77,12 +77,12 @@ impl<V: VectorIsa> Select<'_, V> {
     fn store_operands(&mut self, elements: &Elements, values: &[VReg], bits: Option<VReg>) -> Result<StoreOperands> {
         let mut operands: OperandSlots = values.iter().map(|&value| Operand::reg_use(value)).collect();
         let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
-        let site = self.site(elements, &mut operands)?;
-        Ok(StoreOperands { operands, bits, site })
+        let address = self.group_address(elements, &mut operands)?;
+        Ok(StoreOperands { operands, bits, address })
     }
 
     /// Adds the operands of an interleave group after those that there are.
-    pub(super) fn site(&mut self, elements: &Elements, operands: &mut OperandSlots) -> Result<Site> {
+    pub(super) fn group_address(&mut self, elements: &Elements, operands: &mut OperandSlots) -> Result<GroupAddress> {
         let (base, disp) = self.base(elements.base, 0)?;
         // The last limit is the least.
         let last = elements.limits.last().filter(|_| elements.segments.is_none());
@@ -109,11 +109,11 @@ impl<V: VectorIsa> Select<'_, V> {
         let [generals, ..] = [(); 4].map(|()| slot(Operand::reg_temp(self.code.vreg(RegClass::Int))));
         self.code.scratch = true;
         let (spacing, stride, width) = (elements.spacing, elements.stride(), elements.width);
-        Ok(Site { base, disp, index, segments, spacing, stride, width, limits, generals, inside })
+        Ok(GroupAddress { base, disp, index, segments, spacing, stride, width, limits, generals, inside })
     }
 }
 
-impl Site {
+impl GroupAddress {
     /// Words (or parts) of an element.
     pub(super) fn count(&self) -> u8 {
         self.limits.len() as u8
