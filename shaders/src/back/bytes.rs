@@ -1,5 +1,5 @@
-//! How programs and stores of programs are written as bytes: numbers in little-endian order, and byte strings after their
-//! length. The store of the crate `spelter-driver` is written so, too.
+//! How programs and stores of programs are written as bytes: numbers in little-endian order, and byte strings after
+//! their length. The store of the crate `spelter-driver` is written so, too.
 
 /// Collects the bytes.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! Hoists loads of workgroup memory out of subgroup loops: loads that every subgroup repeats between two barriers, where
-//! no subgroup writes workgroup memory, move to the preheader. Only those of the first straight line of a loop do.
+//! Hoists loads of workgroup memory out of subgroup loops: loads that every subgroup repeats between two barriers,
+//! where no subgroup writes workgroup memory, move to the preheader. Only those of a loop's first straight line do.
 //!
 //! Tiled algorithms have such loads: each subgroup multiplies rows of its own by the same columns.
 
