@@ -260,8 +260,8 @@ const ALL: &[Isa] = &Isa::ALL;
 
 /// All passes on the SIMD form, in order.
 pub const SIMD_PASSES: &[SimdPass] = &[
-    // Loop-invariant code motion out of the subgroup loop.
-    SimdPass { name: "licm", run: simd::licm, isas: UNSPLIT },
+    // Loads of workgroup memory move out of the subgroup loop.
+    SimdPass { name: "hoist_shared_loads", run: simd::hoist_shared_loads, isas: UNSPLIT },
     // Two iterations of the subgroup loop at once.
     SimdPass {
         name: "unroll_and_jam",
@@ -275,7 +275,7 @@ pub const SIMD_PASSES: &[SimdPass] = &[
         isas: UNSPLIT,
     },
     // Merges blocks with their only predecessor.
-    SimdPass { name: "merge_blocks", run: simd::merge_blocks, isas: ALL },
+    SimdPass { name: "merge_simd_blocks", run: simd::merge_simd_blocks, isas: ALL },
     // A loop over the workgroups of a row.
     SimdPass { name: "workgroup_loop", run: simd::workgroup_loop, isas: ALL },
 ];

@@ -108,7 +108,7 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
         Err(error) => panic!("{error}\n{kernel}"),
     };
     if variant != Variant::OnePass {
-        simd::licm(&mut wide);
+        simd::hoist_shared_loads(&mut wide);
     }
     if variant == Variant::Interleave {
         simd::unroll_and_jam(&mut wide, simd::Interleave::WherePossible);
@@ -116,7 +116,7 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
     }
     // Without that, code returns after each workgroup.
     if variant != Variant::OnePass {
-        simd::merge_blocks(&mut wide);
+        simd::merge_simd_blocks(&mut wide);
         simd::workgroup_loop(&mut wide);
     }
     simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}"));

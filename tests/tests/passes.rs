@@ -47,12 +47,13 @@ fn passes(path: &Path, text: &str) -> Result<Vec<String>, String> {
     Ok(passes)
 }
 
-/// Runs a pass on the scalar IR; `None` if there is no such pass.
+/// Runs a pass on the scalar IR; `None` if there is no such pass, or the kernel is not for it.
 fn run_scalar(kernel: &mut ir::Kernel, name: &str) -> Option<()> {
-    let scalar = opt::PASSES.iter().chain([&opt::CONTRACT]).map(|pass| (pass.name, pass.run));
-    let prepare = PREPARE_PASSES.iter().map(|pass| (pass.name, pass.run));
-    let (_, run) = scalar.chain(prepare).find(|pass| pass.0 == name)?;
-    run(kernel);
+    if let Some(pass) = PREPARE_PASSES.iter().find(|pass| pass.name == name) {
+        return pass.run_alone(kernel).ok().map(|_| ());
+    }
+    let pass = opt::PASSES.iter().chain([&opt::CONTRACT]).find(|pass| pass.name == name)?;
+    (pass.run)(kernel);
     Some(())
 }
 

@@ -1,29 +1,23 @@
-//! A kernel in checked mode: runs a dispatch under the detector, and again for what the detector suspects.
+//! A kernel in checked mode: its code for the detector and for replays, and what is known of it (`run.rs` runs it).
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use cranelift_entity::EntitySet;
 use spelter_locks::Mutex;
-use spelter_shaders::abi::{self, DispatchArgs, Outcome};
-use spelter_shaders::back::{Code, Scratch, Workgroups};
+use spelter_shaders::abi::{self, DispatchArgs};
 use spelter_shaders::check::{self, Launch, Profile};
 use spelter_shaders::compile::{self, Backend, Checked, Checks, Compiled};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{Binding, InstData, Kernel, MemoryModel, Site, SiteAction, SiteData, SourceLine};
 
 use super::Checker;
-use super::commands::{Both, Kinds, Touched};
-use super::dispatch::DispatchRun;
-use super::names::{KernelNames, Names, WorkgroupGrid};
-use super::notes::Noted;
-use super::progress::CountingObserver;
-use super::record::Interrupted;
-use super::repair::{Budget, TrialKernels, TrialRuns};
-use super::second_pass::SecondPass;
+use super::commands::Kinds;
+use super::names::{KernelNames, Names};
+use super::noted::Noted;
+use super::repair::budget::Budget;
+use super::repair::kept::TrialKernels;
 use super::settled::Settled;
 use crate::shader_source::ShaderSource;
 
@@ -35,7 +29,7 @@ pub(crate) struct CheckedCode {
     pub(super) checker: Arc<Checker>,
     pub(super) names: Arc<KernelNames>,
     /// Its kinds of accesses.
-    kinds: Arc<Kinds>,
+    pub(super) kinds: Arc<Kinds>,
     /// The kernel as it was read.
     kernel: Kernel,
     /// The bindings through which it writes.
@@ -51,7 +45,7 @@ pub(crate) struct CheckedCode {
     /// For replays that need to know little: by the bindings whose accesses are observed.
     observed: Mutex<Vec<(Vec<Binding>, Arc<Checked>)>>,
     /// For dispatches that are not checked.
-    unchecked: OnceLock<Compiled>,
+    pub(super) unchecked: OnceLock<Compiled>,
     /// What is known of the notes on it.
     pub(super) noted: Noted,
     /// The races of it that need no replay.
@@ -180,7 +174,7 @@ impl CheckedCode {
 
     /// The ranges that must have their contents again before the kernel runs again: those that it may write, and that
     /// share memory with one that it may read. It writes the others again, whatever they hold.
-    fn needed_again<'a>(&'a self, args: &'a DispatchArgs<'_>) -> impl Iterator<Item = GuestSlice> + 'a {
+    pub(super) fn needed_again<'a>(&'a self, args: &'a DispatchArgs<'_>) -> impl Iterator<Item = GuestSlice> + 'a {
         let of_bindings = self.kernel.bindings.iter();
         let read = of_bindings
             .flat_map(|(binding, data)| (0..data.count).map(move |_| self.read.contains(binding)))
@@ -229,64 +223,6 @@ fn are_apart(ranges: impl Iterator<Item = (GuestSlice, bool)>) -> bool {
         let before = written.partition_point(|range| range.0 < end);
         before.checked_sub(1).is_none_or(|at| written[at].1 <= start)
     })
-}
-
-impl Code for CheckedCode {
-    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
-        if self.checker.begin().is_none() {
-            let compile = || compile::compile(&self.kernel, self.backend());
-            return self.unchecked.get_or_init(compile).code.run_all(args, workgroups, scratch);
-        }
-        let options = &self.checker.options;
-        let mut kept = self.checker.kept();
-        let copied = kept.snapshot.take(self.needed_again(args), options.replay_memory);
-        let bytes = kept.snapshot.bytes();
-        self.checker.count(|counts| counts.largest_copy = counts.largest_copy.max(bytes));
-        let detected = self.detected(args);
-        let sites = &detected.kernel.sites;
-        let mut detector = self.checker.detector(&mut kept, sites, self.launch());
-        self.checker.progress.begin(args.num_workgroups.iter().map(|&count| u64::from(count)).product());
-        let mut counted = CountingObserver::new(&mut detector, &self.checker.progress);
-        let actions = sites.values().map(|site| &site.action);
-        let kinds = Some(&self.kinds).filter(|kinds| kinds.meet(args.buffers));
-        let mut touched = Touched::new(actions, kept.planes(), options.memory / 4)
-            .updating(&detected.kernel.updates)
-            .telling_apart(kinds);
-        let mut both = Both { observer: &mut counted, touched: &mut touched };
-        let began = Instant::now();
-        let outcome = detected.code.run_observed(args, workgroups.clone(), scratch, &mut both);
-        let grid = WorkgroupGrid { groups: args.num_workgroups, base: workgroups.base() };
-        self.checker.commands().touched(&self.checker, &self.names, (args.buffers, grid), &mut touched);
-        let snapshot = (copied && outcome != Outcome::OutOfMemory).then_some(&kept.snapshot);
-        let (ended, elapsed) = (outcome == Outcome::Done, began.elapsed());
-        self.trials.refill();
-        let pass = if ended { SecondPass::of_ended(elapsed, args.stop) } else { SecondPass::of_stopped(elapsed) };
-        let mut run = DispatchRun {
-            code: self,
-            args,
-            workgroups,
-            snapshot,
-            ended,
-            pass,
-            observed: Cell::default(),
-            is_large: Cell::default(),
-            is_partial: Cell::default(),
-            is_changed: Cell::default(),
-            is_kept: false,
-            trial_runs: TrialRuns::default(),
-        };
-        let interrupted = run.examine(&detector, &mut kept.after);
-        kept.put(detector);
-        self.checker.keep(kept);
-        match interrupted {
-            // The memory is not that after the dispatch.
-            Some(Interrupted { outcome, at }) => {
-                scratch.stopped = at;
-                outcome
-            }
-            None => outcome,
-        }
-    }
 }
 
 impl fmt::Debug for CheckedCode {

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use cranelift_entity::PrimaryMap;
 use spelter_memory_model::event::{Agent, Class, Classes, Location, Operation, Scope as MemoryScope};
+use spelter_shaders::check::Candidate;
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::ir::{Site, SiteAction, SiteData};
 
@@ -28,6 +29,16 @@ pub enum Word {
         /// The offset, a multiple of 4.
         offset: u32,
     },
+}
+
+/// The word of a candidate.
+pub(super) fn word(candidate: &Candidate) -> Word {
+    match candidate.memory {
+        Memory::Device(address) => Word::Device(address & !3),
+        Memory::Workgroup(offset) => {
+            Word::Workgroup { dispatch: 0, workgroup: candidate.second.invocation.workgroup, offset: offset & !3 }
+        }
+    }
 }
 
 /// A dispatch that is recorded.

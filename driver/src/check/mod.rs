@@ -2,7 +2,7 @@
 //! and repaired.
 //!
 //! A device with [`DeviceOptions::check`](crate::DeviceOptions::check) has one worker and runs instrumented kernels
-//! (`code.rs`). A detector proposes candidates, and may suspect too much. So the dispatch runs again in the same order
+//! (`run.rs`). A detector proposes candidates, and may suspect too much. So the dispatch runs again in the same order
 //! (`replays.rs`), with a [`Recorder`] as its observer, and of the [`Log`] only the events that can order the two
 //! accesses become a trace of the memory model: a slice, of at most [`MAX_EVENTS`] events. The axioms decide
 //! ([`confirm()`]).
@@ -15,6 +15,7 @@ mod commands;
 mod confirm;
 mod deadline;
 mod dispatch;
+mod errors;
 mod examine;
 mod explanation;
 mod finding;
@@ -24,6 +25,7 @@ mod kernel;
 mod link_order;
 mod log;
 mod names;
+mod noted;
 mod notes;
 mod operation;
 mod options;
@@ -37,6 +39,7 @@ mod replays;
 pub mod report;
 mod resources;
 mod results;
+mod run;
 mod second_pass;
 mod settled;
 mod slice;

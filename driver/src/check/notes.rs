@@ -4,7 +4,6 @@
 //! all that the fence before it leaves open. So the dispatch runs again under profile `spec`, and a note is reported if
 //! the axioms find a race there, of the kind that the idiom is about.
 
-use spelter_locks::Mutex;
 use spelter_memory_model::Model;
 use spelter_memory_model::explain::{self, Condition, Reason};
 use spelter_memory_model::names::Numbers;
@@ -15,6 +14,7 @@ use super::checker::EXAMPLES;
 use super::confirm::{Confirmed, Room, Verdict, confirm_within};
 use super::dispatch::DispatchRun;
 use super::finding::{Finding, Hazard, Rule, Severity};
+use super::noted::Proven;
 use super::record::{Interrupted, Record, Wanted};
 use super::replays::candidate;
 use super::slice::Slice;
@@ -31,16 +31,6 @@ const MAX_WORK: u64 = 1 << 24;
 
 /// Words that are recorded, at most.
 const MAX_WORDS: usize = 64;
-
-/// Notes that are proven, and dispatches that proved none.
-#[derive(Debug, Default)]
-pub(super) struct Noted(Mutex<Proven>);
-
-#[derive(Debug, Default)]
-struct Proven {
-    notes: Vec<(NoteKind, Finding)>,
-    attempts: u32,
-}
 
 impl DispatchRun<'_> {
     /// Reports the notes of the detector that races of profile `spec` prove, and that are no errors: those of the

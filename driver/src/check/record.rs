@@ -18,8 +18,8 @@ use spelter_shaders::host::Host;
 use spelter_shaders::ir::{Binding, Scope, Site};
 
 use super::confirm::Confirmed;
-use super::dispatch::{DispatchRun, word};
-use super::log::{Log, Word};
+use super::dispatch::DispatchRun;
+use super::log::{Log, Word, word};
 use super::second_pass::Bound;
 use super::slice::Undecided;
 

@@ -13,9 +13,9 @@ use spelter_shaders::check::{self, Candidates, Cause, Kind};
 use spelter_shaders::ir::{Kernel, Site};
 
 use super::confirm::{Candidate, Confirmed, Filter, Pairs, Room, Verdict, confirm_within};
-use super::dispatch::{DispatchRun, word};
+use super::dispatch::DispatchRun;
 use super::further::{Further, OpenPair};
-use super::log::{Accessed, Log, Word};
+use super::log::{Accessed, Log, Word, word};
 use super::record::{Interrupted, Record, Wanted};
 use super::slice::Undecided;
 use super::word_facts::LastWord;

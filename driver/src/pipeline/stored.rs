@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use spelter_shaders::back::Code;
+use spelter_shaders::back::bytes::{Reader, Writer};
 use spelter_shaders::back::x86::Program;
 use spelter_shaders::compile::{Backend, Compiled};
 use spelter_shaders::image::DeclaredImage;
@@ -76,18 +77,18 @@ impl StoredKernels {
         // Sorted, so that equal kernels give equal bytes.
         entries.sort_unstable_by_key(|((backend, digest), _)| (backend.name(), *digest));
         let (mut count, mut list) = (0u32, Writer::default());
-        let head = MAGIC.len() + 4 + BUILD.len() + 4 + SEAL;
+        let head = MAGIC.len() + 8 + BUILD.len() + 4 + SEAL;
         for ((backend, digest), code) in entries {
-            let whole = 4 + backend.name().len() + digest.len() + 4 + code.len();
+            let whole = 8 + backend.name().len() + digest.len() + 8 + code.len();
             if head + list.0.len() + whole <= max_bytes.min(MAX_BYTES) {
                 count += 1;
-                list.bytes(backend.name().as_bytes());
+                list.text(backend.name());
                 list.0.extend_from_slice(digest);
                 list.bytes(code);
             }
         }
         let mut out = Writer(MAGIC.to_vec());
-        out.bytes(BUILD.as_bytes());
+        out.text(BUILD);
         out.word(count);
         out.0.extend_from_slice(&list.0);
         let seal = blake3::keyed_hash(&key.0, &out.0);
@@ -144,7 +145,7 @@ impl StoredKernels {
 fn to_bytes(kernel: &CompiledKernel) -> Option<Vec<u8>> {
     let code = kernel.code.store()?;
     let mut out = Writer::default();
-    out.bytes(kernel.name.as_bytes());
+    out.text(&kernel.name);
     for word in [kernel.workgroup_size.as_slice(), &[kernel.push_bytes, kernel.has_addresses.into()]].concat() {
         out.word(word);
     }
@@ -154,7 +155,7 @@ fn to_bytes(kernel: &CompiledKernel) -> Option<Vec<u8>> {
         for word in [set, binding, kind, count, min_bytes, element_bytes, read_only.into()] {
             out.word(word);
         }
-        out.bytes(image.map(|image| image.name()).unwrap_or_default().as_bytes());
+        out.text(&image.map(|image| image.name()).unwrap_or_default());
     }
     out.word(kernel.pairs.len() as u32);
     for pair in &kernel.pairs {
@@ -172,8 +173,8 @@ fn from_bytes(bytes: &[u8], backend: Backend) -> Option<CompiledKernel> {
     let name = from.text()?.into();
     let workgroup_size = [from.word()?, from.word()?, from.word()?];
     let (push_bytes, has_addresses) = (from.word()?, from.word()? != 0);
-    let bindings = (0..from.word()?).map(|_| from.binding()).collect::<Option<_>>()?;
-    let pairs = (0..from.word()?).map(|_| from.pair()).collect::<Option<_>>()?;
+    let bindings = (0..from.word()?).map(|_| binding(&mut from)).collect::<Option<_>>()?;
+    let pairs = (0..from.word()?).map(|_| pair(&mut from)).collect::<Option<_>>()?;
     // SAFETY: by this module's contract.
     let program = unsafe { Program::load(from.bytes()?) }?;
     let code = KernelCode::ready(Compiled { code: Box::new(program), backend, fallback: None });
@@ -192,59 +193,20 @@ const KINDS: [BindingKind; 8] = [
     BindingKind::StorageTexelBuffer,
 ];
 
-/// Encodes words, and byte strings with their length before them.
-#[derive(Default)]
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn word(&mut self, word: u32) {
-        self.0.extend_from_slice(&word.to_le_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.word(bytes.len() as u32);
-        self.0.extend_from_slice(bytes);
-    }
+fn binding(from: &mut Reader<'_>) -> Option<BindingData> {
+    let (set, binding, kind) = (from.word()?, from.word()?, *KINDS.get(from.word()? as usize)?);
+    let (count, min_bytes, element_bytes) = (from.word()?, from.word()?, from.word()?);
+    let read_only = from.word()? != 0;
+    let image = match from.text()? {
+        "" => None,
+        name => Some(DeclaredImage::from_name(name)?),
+    };
+    Some(BindingData { set, binding, kind, count, min_bytes, element_bytes, read_only, image })
 }
 
-/// Decodes what [`Writer`] wrote; holds the bytes that are left.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn word(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let len = self.word()? as usize;
-        self.take(len)
-    }
-
-    fn text(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(self.bytes()?).ok()
-    }
-
-    fn binding(&mut self) -> Option<BindingData> {
-        let (set, binding, kind) = (self.word()?, self.word()?, *KINDS.get(self.word()? as usize)?);
-        let (count, min_bytes, element_bytes) = (self.word()?, self.word()?, self.word()?);
-        let read_only = self.word()? != 0;
-        let image = match self.text()? {
-            "" => None,
-            name => Some(DeclaredImage::from_name(name)?),
-        };
-        Some(BindingData { set, binding, kind, count, min_bytes, element_bytes, read_only, image })
-    }
-
-    fn pair(&mut self) -> Option<SampledPair> {
-        let (image, sampler) = (Binding::from_u32(self.word()?), Binding::from_u32(self.word()?));
-        Some(SampledPair { image, sampler, filters: self.word()? != 0, compares: self.word()? != 0 })
-    }
+fn pair(from: &mut Reader<'_>) -> Option<SampledPair> {
+    let (image, sampler) = (Binding::from_u32(from.word()?), Binding::from_u32(from.word()?));
+    Some(SampledPair { image, sampler, filters: from.word()? != 0, compares: from.word()? != 0 })
 }
 
 impl std::fmt::Debug for SealKey {

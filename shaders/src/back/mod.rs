@@ -1,5 +1,6 @@
 //! Back ends: one trait for compiled kernels, one implementation per back end.
 
+pub mod bytes;
 pub mod interp;
 pub(crate) mod watch;
 mod workgroups;

@@ -8,11 +8,11 @@ mod check_routine;
 mod cost;
 pub(crate) mod dominance;
 mod entities;
+mod hoist_shared_loads;
 mod inst;
 mod inst_parse;
 mod kernel;
-mod licm;
-mod merge_blocks;
+mod merge_simd_blocks;
 mod names;
 mod operands;
 mod parse;
@@ -33,12 +33,12 @@ mod workgroup_loop;
 
 pub use check_routine::CheckRoutine;
 pub use entities::{Block, Inst, Value};
+pub use hoist_shared_loads::hoist_shared_loads;
 pub use inst::{
     Address, BlockCall, BoundedIndex, Elements, InstData, LANES, LaneAddress, Row, Segments, Spacing, pure_result,
 };
 pub use kernel::{BlockData, Kernel, SubgroupLoop, ValueDef};
-pub use licm::licm;
-pub use merge_blocks::merge_blocks;
+pub use merge_simd_blocks::merge_simd_blocks;
 pub use routine::Routine;
 pub use schedule::{Scheduled, schedule};
 pub use types::Type;

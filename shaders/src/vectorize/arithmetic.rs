@@ -1,10 +1,10 @@
 //! Constants, built-ins and pure operations: scalar for uniform and lane-affine results, else one element per lane.
 
-use super::{Type, Value, Widen};
+use super::state::Widen;
 use crate::analysis::Shape;
 use crate::ir::op::{works_on_doubles, works_on_subwords};
 use crate::ir::{self, BuiltIn, InstData as Scalar, Op};
-use crate::simd::{Field, InstData, LANES, WideOp};
+use crate::simd::{Field, InstData, LANES, Type, Value, WideOp};
 
 /// Whether an operation has a scalar form: floats are always kept in vectors.
 fn is_integer(op: Op) -> bool {

@@ -8,10 +8,10 @@ use super::access::plan::AccessPlan;
 use super::access::target::AccessTarget;
 use super::access::waterfall::{for_each_buffer, for_each_region, prepare_terms};
 use super::access::{is_private, subword};
-use super::{Type, Value, Widen};
+use super::state::Widen;
 use crate::analysis::Shape;
 use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics, Width};
-use crate::simd::{Address, BoundedIndex, InstData, LaneAddress};
+use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Type, Value};
 
 /// SPIR-V's `SequentiallyConsistent`.
 const SEQUENTIALLY_CONSISTENT: u32 = 0x10;

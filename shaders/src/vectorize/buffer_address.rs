@@ -4,27 +4,14 @@
 //! in the same range. `buffer_at` looks up each lane's address; accesses then go through a waterfall loop.
 
 use super::access::bounds::{MemoryRegion, element_count, lane_index, uniform_part};
-use super::access::waterfall::for_each_buffer;
-use cranelift_entity::EntitySet;
-
 use super::access::offset::{Offset, OffsetTerm};
+use super::access::waterfall::for_each_buffer;
 use super::image::ROW;
-use super::{Type, Value, Widen};
+use super::state::Widen;
 use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir;
 use crate::ir::Op;
-use crate::simd::{Field, InstData, Routine, WideOp};
-
-/// The low and high words of the addresses that are looked up.
-pub(super) fn address_words(kernel: &ir::Kernel) -> EntitySet<ir::Value> {
-    let mut words = EntitySet::new();
-    for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
-        if let ir::InstData::BufferAt { low, high } | ir::InstData::BufferNear { low, high } = kernel.insts[inst] {
-            words.extend([low, high]);
-        }
-    }
-    words
-}
+use crate::simd::{Field, InstData, Routine, Type, Value, WideOp};
 
 impl Widen<'_> {
     /// `buffer`: the number of the descriptor, `u32::MAX` if the index is out of bounds.

@@ -3,11 +3,12 @@
 use super::access::waterfall::for_each_buffer;
 use smallvec::{SmallVec, smallvec};
 
-use super::{Type, Value, Widen};
+use super::sample::selection::same_texel;
+use super::state::Widen;
 use crate::analysis::Shape;
 use crate::image::{Field, ImageOp, Kind, LodOperand};
 use crate::ir::{self, InstData as Scalar};
-use crate::simd::{Field as ContextField, InstData, LANES, Routine};
+use crate::simd::{Field as ContextField, InstData, LANES, Routine, Type, Value};
 
 /// Bytes of a row of a call.
 pub(super) const ROW: u32 = 4 * LANES;
@@ -98,33 +99,4 @@ impl Widen<'_> {
         };
         same_texel(self.kernel, block, inst).iter().filter_map(component).collect()
     }
-}
-
-/// The instructions from one on whose results are components of its texel, up to the next instruction that may change
-/// memory.
-pub(super) fn same_texel(kernel: &ir::Kernel, block: ir::Block, inst: ir::Inst) -> SmallVec<[ir::Inst; 4]> {
-    let mut found = SmallVec::new();
-    let of = |data: &Scalar| match data {
-        Scalar::Image { op, image, sampler, args, access } => {
-            Some((ImageOp { component: 0, ..*op }, *image, *sampler, args.clone(), *access))
-        }
-        _ => None,
-    };
-    let this = of(&kernel.insts[inst]);
-    let insts = kernel.blocks[block].insts.iter().skip_while(|&&other| other != inst);
-    for &other in insts {
-        let data = &kernel.insts[other];
-        if matches!(data, Scalar::Image { .. }) && of(data) == this {
-            found.push(other);
-        }
-        let changes = match data {
-            Scalar::Image { op, access, .. } => op.kind == Kind::Write || access.volatile,
-            Scalar::Store { .. } | Scalar::Atomic { .. } | Scalar::Barrier { .. } | Scalar::Fence { .. } => true,
-            _ => false,
-        };
-        if changes {
-            break;
-        }
-    }
-    found
 }

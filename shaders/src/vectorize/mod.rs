@@ -4,12 +4,14 @@
 //! be decided before code is emitted, the patterns of memory accesses above all. `masks` turns control flow into masks
 //! and jumps, following [`Linearization`](crate::analysis::Linearization). `subgroup_loop` splits the code at barriers
 //! and loops over the subgroups. `values` keeps the SIMD form of each scalar value. `arithmetic`, `access`, `atomic`,
-//! `buffer_address`, `subgroup_ops`, `image`, `sample`, `check` and `inline_check` translate instructions.
-//! `bounded_loops` finds the loops that need no stop-flag poll, `ordered_accesses` the accesses that need no check.
+//! `buffer_address`, `subgroup_ops`, `image`, `sample`, `check` and `inline_check` translate instructions; `state` is
+//! what they share. `bounded_loops` finds the loops that need no stop-flag poll, `ordered_accesses` the accesses that
+//! need no check, `barriers` the barriers that subgroups wait at.
 
 mod access;
 mod arithmetic;
 mod atomic;
+mod barriers;
 mod bounded_loops;
 mod buffer_address;
 mod check;
@@ -17,9 +19,11 @@ mod image;
 mod inline_check;
 mod masks;
 mod ordered_accesses;
+mod outcome;
 mod plans;
 mod prepare;
 mod sample;
+mod state;
 mod subgroup_loop;
 mod subgroup_ops;
 mod translate;
@@ -29,19 +33,18 @@ use cranelift_entity::SecondaryMap;
 use foldhash::HashMap;
 
 pub use self::access::cost::AccessCosts;
+use self::masks::control::Control;
+pub use self::outcome::{Changes, Unsupported};
 use self::plans::Plans;
 pub use self::prepare::{PREPARE_PASSES, PreparePass};
 use self::prepare::{Prepared, prepare};
-use super::simd::builder::Builder;
-use super::simd::ssa::{Unwritten, Variable};
-use super::simd::{Block, Kernel, LANES, Type, Value};
-use crate::analysis::{Shape, Uniformity};
+use self::state::{BlockCache, Widen};
+use self::subgroup_loop::subgroup::Subgroup;
+use crate::analysis::Shape;
 use crate::ir;
-
-/// The reason why a kernel cannot be vectorized: the interpreter has to run it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unsupported(pub String);
+use crate::simd::builder::{ALL, Builder};
+use crate::simd::ssa::Unwritten;
+use crate::simd::{Kernel, LANES, Type};
 
 /// Vectorizes a kernel that the verifier accepts and that has basic operations only, after lowering. The costs are
 /// those of the instruction set that it will run on.
@@ -54,9 +57,6 @@ pub fn widen(kernel: &ir::Kernel, costs: &AccessCosts) -> Result<Kernel, Unsuppo
     let plans = Plans::new(&prepared, costs)?;
     Widen::new(&prepared, &plans).subgroups().map(|(kernel, _)| kernel)
 }
-
-/// How often parts of the vectorizer changed a kernel, by name.
-pub type Changes = Vec<(&'static str, u64)>;
 
 /// What the vectorizer does to a kernel, for tools: how often each pass of `prepare` changes it, each access pattern is
 /// chosen, image samples are inlined, and barriers need less of a frame or of a loop.
@@ -71,56 +71,6 @@ pub fn statistics(kernel: &ir::Kernel, costs: &AccessCosts) -> Result<Changes, U
     changes.extend(plans.accesses.statistics());
     changes.extend(prepared.changes);
     Ok(changes)
-}
-
-/// The SIMD form of a scalar value that is used in several blocks.
-#[derive(Clone, Copy, Debug)]
-enum Form {
-    /// A SIMD value that is the same everywhere in a subgroup's run, so it needs no variable.
-    Outer(Value),
-    /// An SSA variable that is written where the value is defined.
-    Variable(Variable),
-}
-
-/// SIMD values that the block has computed: other blocks, and the code after a barrier, do not use them.
-#[derive(Debug, Default)]
-struct BlockCache {
-    /// SIMD forms of scalar values.
-    local: HashMap<ir::Value, Value>,
-    /// Byte offset of each looked-up address from the start of its buffer, by the result of `buffer_at`.
-    address_offsets: HashMap<ir::Value, Value>,
-    /// Address computations that image samples share.
-    samples: sample::SampleCache,
-}
-
-impl BlockCache {
-    fn clear(&mut self) {
-        self.local.clear();
-        self.address_offsets.clear();
-        self.samples.clear();
-    }
-}
-
-/// Emits the SIMD form of a kernel as its plans say.
-struct Widen<'a> {
-    kernel: &'a ir::Kernel,
-    uniformity: &'a Uniformity,
-    plans: &'a Plans,
-    builder: Builder,
-    forms: SecondaryMap<ir::Value, Option<Form>>,
-    /// Temporal divergence: the variable, one element per lane, of each value in [`Plans::live_outs`].
-    live_outs: HashMap<ir::Value, Variable>,
-    control: masks::Control,
-    subgroup: subgroup_loop::regions::Subgroup,
-    /// The scalar block that is being translated.
-    block: ir::Block,
-    /// Its execution mask.
-    exec: Value,
-    cache: BlockCache,
-    /// High words of the 64-bit results of the block, by the value of the low word.
-    high_words: HashMap<ir::Value, Value>,
-    /// The check of the barrier that is translated next.
-    pending_barrier: Option<ir::Site>,
 }
 
 impl<'a> Widen<'a> {
@@ -140,8 +90,8 @@ impl<'a> Widen<'a> {
         simd.inline = plans.inline.clone();
         simd.tables.clone_from(&plans.layout.tables);
         let mut builder = Builder::new(simd);
-        let exec = builder.constant(Type::Mask, super::simd::builder::ALL);
-        let subgroup = subgroup_loop::regions::Subgroup::new(&mut builder, kernel);
+        let exec = builder.constant(Type::Mask, ALL);
+        let subgroup = Subgroup::new(&mut builder, kernel);
         let mut declare = |value: ir::Value| {
             let ty = values::type_of(kernel.ty(value), Shape::Varying);
             builder.variables.declare(ty, Unwritten::Undef)
@@ -154,7 +104,7 @@ impl<'a> Widen<'a> {
             builder,
             forms: SecondaryMap::new(),
             live_outs,
-            control: masks::Control::default(),
+            control: Control::default(),
             subgroup,
             block: kernel.layout[0],
             exec,

@@ -11,7 +11,7 @@
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
-use super::inline_check::has_fences;
+use super::inline_check::eligible::has_fences;
 use crate::analysis::Ranges;
 use crate::check;
 use crate::ir::{Block, Inst, InstData as Scalar, Kernel, Place, Scope, Site, SiteAction, Variable};

@@ -5,12 +5,16 @@ use foldhash::HashMap;
 
 use super::access::cost::AccessCosts;
 use super::access::plan::AccessPlans;
-use super::inline_check::CheckedReads;
+use super::barriers::check_barriers;
+use super::inline_check::eligible::{self, CheckedReads};
+use super::outcome::Unsupported;
 use super::prepare::Prepared;
-use super::{LANES, Unsupported, bounded_loops, buffer_address, inline_check, ordered_accesses, sample};
+use super::sample::selection::inline_samples;
+use super::{bounded_loops, ordered_accesses};
 use crate::analysis::{Ranges, Uniformity};
 use crate::check::InlineChecks;
 use crate::ir::{self, Binding, Block, Inst, InstData as Scalar, Kernel, Place, Value, Width};
+use crate::simd::LANES;
 
 /// Scalar instructions of a small kernel, at most: see [`Plans::is_small_kernel`].
 const MAX_SMALL_KERNEL: usize = 256;
@@ -79,7 +83,7 @@ impl Plans {
         let all_active = if full { convergent.clone() } else { EntitySet::new() };
         let accesses = AccessPlans::new(kernel, uniformity, &all_active, costs);
         check(kernel, uniformity, &accesses)?;
-        super::check::check_barriers(kernel)?;
+        check_barriers(kernel)?;
         let (cross_block, live_outs) = cross_block(kernel, uniformity, &accesses);
         let insts: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
         let layout = ResourceLayout::new(kernel);
@@ -88,11 +92,10 @@ impl Plans {
             true => ordered_accesses::ordered_accesses(kernel, ranges.as_ref()),
             false => EntitySet::new(),
         };
-        let mutual_bindings =
-            if kernel.inline_checks { inline_check::mutual_bindings(kernel) } else { EntitySet::new() };
+        let mutual_bindings = if kernel.inline_checks { eligible::mutual_bindings(kernel) } else { EntitySet::new() };
         let checked_reads = CheckedReads::new(kernel, &ordered_accesses);
         let inline =
-            inline_check::inline_checks(kernel, &ordered_accesses, (&mutual_bindings, &checked_reads), &|binding| {
+            eligible::inline_checks(kernel, &ordered_accesses, (&mutual_bindings, &checked_reads), &|binding| {
                 layout.descriptors[binding]
             });
         Ok(Self {
@@ -108,8 +111,8 @@ impl Plans {
             ranges,
             trip_counts: bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators),
             is_small_kernel: insts <= MAX_SMALL_KERNEL,
-            address_words: buffer_address::address_words(kernel),
-            inline_samples: sample::inline_samples(kernel, uniformity),
+            address_words: address_words(kernel),
+            inline_samples: inline_samples(kernel, uniformity),
             fillers: fillers.clone(),
             accesses,
         })
@@ -216,6 +219,17 @@ fn cross_block(
         }
     }
     (values, live_outs)
+}
+
+/// The low and high words of the addresses that are looked up.
+fn address_words(kernel: &Kernel) -> EntitySet<Value> {
+    let mut words = EntitySet::new();
+    for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+        if let Scalar::BufferAt { low, high } | Scalar::BufferNear { low, high } = kernel.insts[inst] {
+            words.extend([low, high]);
+        }
+    }
+    words
 }
 
 /// Finds offsets with a use other than addressing, or with a use as temporally divergent value: these are needed as

@@ -3,11 +3,11 @@
 //! Inactive lanes contribute the identity of the operation, so that every step is one unmasked operation on all 16
 //! lanes.
 
-use super::{Type, Value, Widen};
+use super::state::Widen;
 use crate::analysis::Shape;
 use crate::ir::{self, Op, SubgroupOp, identity};
 use crate::simd::builder::ALL;
-use crate::simd::{InstData, LANES};
+use crate::simd::{InstData, LANES, Type, Value};
 
 impl Widen<'_> {
     /// An operation on the active lanes of the subgroup.

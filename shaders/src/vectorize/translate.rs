@@ -1,8 +1,8 @@
 //! Translation of instructions: the arms that hand each scalar instruction to the file that translates it.
 
-use super::Widen;
 use super::access::plan::GroupRole;
 use super::access::{self, emit_groups, subword};
+use super::state::Widen;
 use crate::ir::{self, InstData as Scalar, Width};
 
 impl Widen<'_> {

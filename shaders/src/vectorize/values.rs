@@ -1,12 +1,12 @@
 //! SIMD forms of scalar values, and conversions between them: one scalar for a uniform value, the base of a lane-affine
 //! value, or one element per lane.
 
-use super::{Form, Type, Value, Widen};
+use super::state::{Form, Widen};
 use crate::analysis::{BlockShapes, Shape};
 use crate::ir::{self, Op};
-use crate::simd::InstData;
 use crate::simd::builder::ALL;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
+use crate::simd::{InstData, Type, Value};
 
 /// The type in which a value of that shape is kept. A lane-affine value is kept as its base.
 pub(super) fn type_of(ty: ir::Type, shape: Shape) -> Type {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use spelter_shaders::compile::{self, Floats, Module};
-use spelter_shaders::simd::{Kernel, merge_blocks, verify, workgroup_loop};
+use spelter_shaders::simd::{Kernel, merge_simd_blocks, verify, workgroup_loop};
 use spelter_shaders::vectorize::{AccessCosts, widen};
 
 /// The SIMD form of a kernel with a buffer, by the size of its workgroups, what stands before its entry point, and its
@@ -86,7 +86,7 @@ fn loops_that_lanes_leave_one_by_one_keep_lanes_near_each_other() {
 #[test]
 fn a_row_looks_at_its_descriptors_once() {
     let mut kernel = widened([64, 1, 1], "", "if id.x == 7u { return; } words[id.x] += arrayLength(&words);");
-    merge_blocks(&mut kernel);
+    merge_simd_blocks(&mut kernel);
     workgroup_loop(&mut kernel);
     verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
     let text = kernel.to_string();

@@ -5,7 +5,7 @@ use spelter_memory_model::repair::Edit;
 use spelter_shaders::front::Language;
 use spelter_shaders::ir::{
     Access, AtomicOp, Binding, Block, BlockCall, Inst, InstData, Kernel, MemoryModel, Place, Scope, Semantics,
-    SiteAction, SiteData, Type, Value, Variable, Width,
+    SiteAction, SiteData, StorageClass, Type, Value, Variable, Width,
 };
 
 use super::place::{At, Text};
@@ -29,6 +29,15 @@ const INSERTED: u32 = 1 << 31;
 /// Whether an instruction was inserted.
 pub(super) fn is_inserted(word: u32) -> bool {
     word >= INSERTED
+}
+
+/// The class of what a site accesses.
+pub(super) fn class_of(site: &SiteData) -> Class {
+    match site.action.class() {
+        Some(StorageClass::Workgroup) => Class::Workgroup,
+        Some(StorageClass::Image) => Class::Image,
+        _ => Class::Uniform,
+    }
 }
 
 /// The bits of a class in memory semantics.
@@ -403,7 +412,7 @@ impl Changed {
             } else {
                 // A memory barrier and an atomic synchronize only if it is for the memory of the atomic, too.
                 let all = [Class::Uniform, Class::Workgroup, Class::Image];
-                let other = matches!(site.action, SiteAction::Atomic { .. }) && super::flag::class(site) != class;
+                let other = matches!(site.action, SiteAction::Atomic { .. }) && class_of(site) != class;
                 let fence = fence_of(&self.kernel, if other { &all[..] } else { std::slice::from_ref(&class) });
                 let is_barrier = matches!(site.action, SiteAction::Barrier { .. });
                 let sides = if is_barrier { self.sides } else { Sides::Both };

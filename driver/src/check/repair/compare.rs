@@ -14,8 +14,7 @@ use spelter_shaders::ir::{Kernel, Site, SiteData};
 
 use super::trial::{Setting, Trials, diverges};
 use crate::check::confirm::{Candidate, Filter, Pairs, Room};
-use crate::check::dispatch::word;
-use crate::check::log::{Accessed, Log, Word};
+use crate::check::log::{Accessed, Log, Word, word};
 use crate::check::slice::Undecided;
 
 /// Words in which races are compared, at most.

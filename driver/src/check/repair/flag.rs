@@ -9,13 +9,11 @@ use spelter_memory_model::event::{Class, Scope};
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::front::Language;
 use spelter_shaders::ir::{
-    self, AtomicOp, InstData, Kernel, MemoryModel, Place, Site, SiteAction, SiteData, StorageClass, Value,
-    VariableSpace,
+    self, AtomicOp, InstData, Kernel, MemoryModel, Place, Site, SiteAction, SiteData, Value, VariableSpace,
 };
 
-use super::MAX_VALUES;
 use super::barrier::named;
-use super::change::{AtomicOrder, Changed};
+use super::change::{AtomicOrder, Changed, class_of};
 use super::place::Text;
 use super::trial::{Trials, Tried};
 use crate::check::confirm::Confirmed;
@@ -28,6 +26,9 @@ use crate::check::words;
 const MAX_FLAGS: usize = 4;
 const MAX_SEEN: usize = 1 << 14;
 
+/// Values of a computation that are followed, at most.
+pub(super) const MAX_VALUES: usize = 64;
+
 /// A flag, by the instructions that set it and that see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::check) struct Flag {
@@ -38,15 +39,6 @@ pub(in crate::check) struct Flag {
 impl Flag {
     pub(in crate::check) fn is_of(&self, sites: [Site; 2]) -> bool {
         [self.write.0, self.read.0] == sites || [self.read.0, self.write.0] == sites
-    }
-}
-
-/// The class of what a site accesses.
-pub(super) fn class(site: &SiteData) -> Class {
-    match site.action.class() {
-        Some(StorageClass::Workgroup) => Class::Workgroup,
-        Some(StorageClass::Image) => Class::Image,
-        _ => Class::Uniform,
     }
 }
 
@@ -234,9 +226,9 @@ impl DispatchRun<'_> {
             Some(race) => [race.slice.pair.0, race.slice.pair.1].map(|event| data(race.slice.events[event].site)),
             None => [last.write.0, last.read.0].map(data),
         };
-        let mut classes = vec![class(&pair[0])];
+        let mut classes = vec![class_of(&pair[0])];
         for flag in flags {
-            classes.extend(Some(class(&data(flag.write.0))).filter(|class| !classes.contains(class)));
+            classes.extend(Some(class_of(&data(flag.write.0))).filter(|class| !classes.contains(class)));
         }
         let mut trials = Trials::new(self, pair.clone(), None)?;
         let has_fences = kernel.insts.values().any(|data| matches!(data, InstData::Fence { .. }));

@@ -14,8 +14,7 @@ use spelter_shaders::check::{Candidate, Candidates, Detector, NonUniformBarrier}
 use spelter_shaders::compile::{Backend, Checked};
 use spelter_shaders::ir::Kernel;
 
-use crate::check::dispatch::word;
-use crate::check::log::{Log, Word};
+use crate::check::log::{Log, Word, word};
 
 /// Changed kernels of a kernel that are kept, at most, and their instructions together.
 const MAX_KERNELS: usize = 16;

@@ -2,12 +2,12 @@
 //! say, under the profile of the finding, and the two instructions did not race.
 
 mod barrier;
-mod budget;
+pub(super) mod budget;
 mod change;
 mod compare;
 mod divergence;
 mod flag;
-mod kept;
+pub(super) mod kept;
 mod place;
 mod trial;
 
@@ -20,10 +20,9 @@ use spelter_shaders::front::Language;
 use spelter_shaders::ir::{InstData, Kernel, SiteAction, SiteData, StorageClass, Type, Value, Width};
 
 use self::barrier::{BarrierSearch, UnrepairedRace};
-pub(super) use self::budget::Budget;
-use self::change::Changed;
+use self::change::{Changed, class_of};
+use self::flag::MAX_VALUES;
 pub(super) use self::flag::{Flag, guarding, is_flag};
-pub(super) use self::kept::{TrialKernels, TrialRuns};
 use self::place::Text;
 use self::trial::{Trials, Tried};
 use super::confirm::Confirmed;
@@ -32,9 +31,6 @@ use super::finding::{FoundAccess, Repair};
 use super::slice::Slice;
 use super::update::Updated;
 use super::words::{self, Sides};
-
-/// Values of a computation that are followed, at most.
-const MAX_VALUES: usize = 64;
 
 /// Repairs of a report that edit instructions of the module.
 const MAX_REPAIRS: usize = 2;
@@ -224,7 +220,7 @@ impl DispatchRun<'_> {
         let edits: Vec<_> = names.edits(slice).into_iter().filter(|set| !is_atomic(set)).collect();
         let Some(mut trials) = Trials::new(self, data.clone(), own) else { return found };
         let language = names.language;
-        let class = flag::class(&data[0]);
+        let class = class_of(&data[0]);
         let place = names.places[events[1]].to_string();
         let sites = [&data[0], &data[1]];
         let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;

@@ -20,8 +20,8 @@ use super::compare::{Unchanged, known};
 use super::kept::TrialRun;
 use crate::check::bounded::Bounded;
 use crate::check::confirm::{Candidate, Filter, Room, is_race};
-use crate::check::dispatch::{DispatchRun, word};
-use crate::check::log::{Log, Word};
+use crate::check::dispatch::DispatchRun;
+use crate::check::log::{Log, Word, word};
 use crate::check::slice::Undecided;
 
 /// Kinds of suspicions of a trial, and examples of each. The kind does not say what the earlier instruction is, and

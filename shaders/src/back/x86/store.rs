@@ -12,6 +12,7 @@
 use super::code_memory::CodeMemory;
 use super::function::{Areas, Function, Needs};
 use super::{Isa, Program};
+use crate::back::bytes::{Reader, Writer};
 use crate::check::InlineChecks;
 use crate::host::{Message, Operand};
 use crate::simd::Routine;
@@ -80,7 +81,7 @@ impl Program {
             rest;
         let workgroup_size = [x, y, z].map(|size| size as u32);
         let routines = (0..from.number()?).map(|_| routine(from.text()?)).collect::<Option<_>>()?;
-        let messages = (0..from.number()?).map(|_| from.message()).collect::<Option<_>>()?;
+        let messages = (0..from.number()?).map(|_| message(&mut from)).collect::<Option<_>>()?;
         let code = from.bytes()?;
         if entry >= code.len() || !from.0.is_empty() {
             return None;
@@ -122,52 +123,9 @@ fn routine(name: &str) -> Option<Routine> {
     Routine::from_name(chapter, detail)
 }
 
-/// Writes numbers as 8 bytes; bytes and texts are preceded by their length.
-#[derive(Default)]
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn number(&mut self, number: usize) {
-        self.0.extend_from_slice(&(number as u64).to_le_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len());
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn text(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
-    }
-}
-
-/// The unread rest of the input.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn number(&mut self) -> Option<usize> {
-        let bytes = self.take(8)?.try_into().ok()?;
-        usize::try_from(u64::from_le_bytes(bytes)).ok()
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let len = self.number()?;
-        self.take(len)
-    }
-
-    fn text(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(self.bytes()?).ok()
-    }
-
-    fn message(&mut self) -> Option<Message> {
-        let text = self.text()?.to_owned();
-        let operands = (0..self.number()?).map(|_| Operand::from_name(self.text()?)).collect::<Option<_>>()?;
-        Some(Message { text, operands })
-    }
+/// The next message.
+fn message(from: &mut Reader<'_>) -> Option<Message> {
+    let text = from.text()?.to_owned();
+    let operands = (0..from.number()?).map(|_| Operand::from_name(from.text()?)).collect::<Option<_>>()?;
+    Some(Message { text, operands })
 }

@@ -2,8 +2,6 @@
 
 use std::rc::Rc;
 
-use spirv::Op;
-
 use super::composite::{Composite, expect_type};
 use super::pointer::Pointer;
 use super::scalar::Scalar;
@@ -24,28 +22,8 @@ struct AtomicPointer {
     op: AtomicOp,
 }
 
-/// The atomic operation of a read-modify-write or load instruction with one memory operand.
-pub(super) fn atomic_op(op: Op) -> Option<AtomicOp> {
-    Some(match op {
-        Op::AtomicLoad => AtomicOp::Load,
-        Op::AtomicExchange => AtomicOp::Exchange,
-        Op::AtomicIAdd => AtomicOp::Add,
-        Op::AtomicISub => AtomicOp::Sub,
-        Op::AtomicSMin => AtomicOp::SMin,
-        Op::AtomicUMin => AtomicOp::UMin,
-        Op::AtomicSMax => AtomicOp::SMax,
-        Op::AtomicUMax => AtomicOp::UMax,
-        Op::AtomicAnd => AtomicOp::And,
-        Op::AtomicOr => AtomicOp::Or,
-        Op::AtomicXor => AtomicOp::Xor,
-        Op::AtomicFAddEXT => AtomicOp::FAdd,
-        Op::AtomicFMinEXT => AtomicOp::FMin,
-        Op::AtomicFMaxEXT => AtomicOp::FMax,
-        _ => return None,
-    })
-}
-
 impl Translator<'_> {
+    /// A read-modify-write or load instruction with one memory operand.
     pub(super) fn read_modify_write(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
         let value = match op {
             AtomicOp::Load => None,

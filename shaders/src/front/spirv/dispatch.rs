@@ -3,7 +3,6 @@
 
 use spirv::Op;
 
-use super::atomics;
 use super::stages;
 use super::translate::{Definition, Translator};
 use super::words::{Checked, Inst, operand};
@@ -48,6 +47,20 @@ impl Translator<'_> {
             Op::ControlBarrier => return self.control_barrier(operands),
             Op::MemoryBarrier => return self.memory_barrier(operands),
             Op::AtomicStore => return self.atomic_store(operands),
+            Op::AtomicLoad => return self.read_modify_write(inst, AtomicOp::Load, operands),
+            Op::AtomicExchange => return self.read_modify_write(inst, AtomicOp::Exchange, operands),
+            Op::AtomicIAdd => return self.read_modify_write(inst, AtomicOp::Add, operands),
+            Op::AtomicISub => return self.read_modify_write(inst, AtomicOp::Sub, operands),
+            Op::AtomicSMin => return self.read_modify_write(inst, AtomicOp::SMin, operands),
+            Op::AtomicUMin => return self.read_modify_write(inst, AtomicOp::UMin, operands),
+            Op::AtomicSMax => return self.read_modify_write(inst, AtomicOp::SMax, operands),
+            Op::AtomicUMax => return self.read_modify_write(inst, AtomicOp::UMax, operands),
+            Op::AtomicAnd => return self.read_modify_write(inst, AtomicOp::And, operands),
+            Op::AtomicOr => return self.read_modify_write(inst, AtomicOp::Or, operands),
+            Op::AtomicXor => return self.read_modify_write(inst, AtomicOp::Xor, operands),
+            Op::AtomicFAddEXT => return self.read_modify_write(inst, AtomicOp::FAdd, operands),
+            Op::AtomicFMinEXT => return self.read_modify_write(inst, AtomicOp::FMin, operands),
+            Op::AtomicFMaxEXT => return self.read_modify_write(inst, AtomicOp::FMax, operands),
             Op::AtomicCompareExchange => return self.compare_exchange(inst, operands),
             Op::AtomicIIncrement => return self.by_one(inst, AtomicOp::Add, operands),
             Op::AtomicIDecrement => return self.by_one(inst, AtomicOp::Sub, operands),
@@ -92,16 +105,53 @@ impl Translator<'_> {
             Op::AssumeTrueKHR => return operand(operands, 0).map(|_| ()),
             Op::ExpectKHR => self.expected(inst.ty, operands)?,
 
-            op => {
-                if let Some(atomic) = atomics::atomic_op(op) {
-                    return self.read_modify_write(inst, atomic, operands);
-                }
-                if let Some(values) = self.group(inst, operands)? {
-                    self.typed(inst.ty, &values)?
-                } else {
-                    self.arithmetic(inst, operands)?
-                }
-            }
+            // Groups and subgroups
+            Op::GroupNonUniformElect
+            | Op::GroupNonUniformAll
+            | Op::GroupNonUniformAny
+            | Op::GroupNonUniformAllEqual
+            | Op::GroupNonUniformBallot
+            | Op::GroupNonUniformInverseBallot
+            | Op::GroupNonUniformBallotBitExtract
+            | Op::GroupNonUniformBallotBitCount
+            | Op::GroupNonUniformBallotFindLSB
+            | Op::GroupNonUniformBallotFindMSB
+            | Op::GroupNonUniformBroadcast
+            | Op::GroupNonUniformBroadcastFirst
+            | Op::GroupNonUniformShuffle
+            | Op::GroupNonUniformShuffleXor
+            | Op::GroupNonUniformShuffleUp
+            | Op::GroupNonUniformShuffleDown
+            | Op::GroupNonUniformRotateKHR
+            | Op::GroupNonUniformQuadBroadcast
+            | Op::GroupNonUniformQuadSwap
+            | Op::GroupNonUniformIAdd
+            | Op::GroupNonUniformFAdd
+            | Op::GroupNonUniformIMul
+            | Op::GroupNonUniformFMul
+            | Op::GroupNonUniformSMin
+            | Op::GroupNonUniformUMin
+            | Op::GroupNonUniformFMin
+            | Op::GroupNonUniformSMax
+            | Op::GroupNonUniformUMax
+            | Op::GroupNonUniformFMax
+            | Op::GroupNonUniformBitwiseAnd
+            | Op::GroupNonUniformBitwiseOr
+            | Op::GroupNonUniformBitwiseXor
+            | Op::GroupNonUniformLogicalAnd
+            | Op::GroupNonUniformLogicalOr
+            | Op::GroupNonUniformLogicalXor => self.group(inst, operands)?,
+            Op::GroupNonUniformQuadAllKHR
+            | Op::GroupNonUniformQuadAnyKHR
+            | Op::GroupNonUniformPartitionEXT
+            | Op::SubgroupBallotKHR
+            | Op::SubgroupFirstInvocationKHR
+            | Op::SubgroupAllKHR
+            | Op::SubgroupAnyKHR
+            | Op::SubgroupAllEqualKHR
+            | Op::SubgroupReadInvocationKHR => self.subgroup(inst, operands)?,
+
+            _ => self.arithmetic(inst, operands)?,
         };
         self.bind(inst.id, value);
         Ok(())

@@ -46,9 +46,24 @@ fn sequentially_consistent(sections: &Sections, end: usize) -> Option<&Inst> {
         let semantics = match inst.op {
             Op::MemoryBarrier => operands.get(1..2),
             Op::AtomicCompareExchange => operands.get(2..4),
-            Op::ControlBarrier | Op::AtomicStore => operands.get(2..3),
-            op if super::atomics::atomic_op(op).is_some() => operands.get(2..3),
-            Op::AtomicIIncrement | Op::AtomicIDecrement => operands.get(2..3),
+            Op::ControlBarrier
+            | Op::AtomicStore
+            | Op::AtomicLoad
+            | Op::AtomicExchange
+            | Op::AtomicIAdd
+            | Op::AtomicISub
+            | Op::AtomicSMin
+            | Op::AtomicUMin
+            | Op::AtomicSMax
+            | Op::AtomicUMax
+            | Op::AtomicAnd
+            | Op::AtomicOr
+            | Op::AtomicXor
+            | Op::AtomicFAddEXT
+            | Op::AtomicFMinEXT
+            | Op::AtomicFMaxEXT
+            | Op::AtomicIIncrement
+            | Op::AtomicIDecrement => operands.get(2..3),
             _ => None,
         };
         semantics.is_some_and(|ids| ids.iter().any(|id| constants.contains_key(id)))

@@ -6,8 +6,8 @@ use super::offset::{Offset, OffsetTerm};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::ir::{self, Op, Place, VariableSpace};
 use crate::simd::builder::{ALL, Builder};
-use crate::simd::{Field, InstData, LaneAddress, WideOp};
-use crate::vectorize::{Type, Value, Widen};
+use crate::simd::{Field, InstData, LaneAddress, Type, Value, WideOp};
+use crate::vectorize::state::Widen;
 
 /// The memory of an access: a descriptor's range, a variable or the push constants.
 #[derive(Clone, Copy, Debug)]
@@ -16,15 +16,6 @@ pub(in crate::vectorize) struct MemoryRegion {
     pub(in crate::vectorize) base: Value,
     /// Its length in bytes, `s64`.
     pub(in crate::vectorize) len: Value,
-}
-
-/// Words of memory.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::vectorize) struct WordArray {
-    /// Host address of the first one, `s64`.
-    pub(in crate::vectorize) base: Value,
-    /// How many there are, `s32`.
-    pub(in crate::vectorize) limit: Value,
 }
 
 /// Addresses of lanes.

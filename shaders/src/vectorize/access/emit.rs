@@ -3,18 +3,19 @@
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use super::bounds::{MemoryRegion, WordArray, element_count, scaled_base, uniform_part};
+use super::bounds::{MemoryRegion, element_count, scaled_base, uniform_part};
 use super::constant_offsets::{ConstantOffsets, CoveringRows};
 use super::offset::Offset;
 use super::pattern::AccessPattern;
 use super::plan::AccessPlan;
 use super::segments::{SegmentForm, SegmentedAccess};
 use super::target::AccessTarget;
+use super::word_array::WordArray;
 use crate::analysis::{LaneAffine, LaneConstants, UniformTerm};
 use crate::ir::{self, Op, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, BoundedIndex, InstData, LANES, Row};
-use crate::vectorize::{Type, Value, Widen};
+use crate::simd::{Address, BoundedIndex, InstData, LANES, Row, Type, Value};
+use crate::vectorize::state::Widen;
 
 /// The row of a word, and its lane there.
 fn find(rows: &CoveringRows, word: u32) -> (usize, u8) {

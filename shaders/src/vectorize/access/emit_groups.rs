@@ -2,18 +2,19 @@
 
 use smallvec::SmallVec;
 
-use super::bounds::{self, LaneIndex, MemoryRegion, WordArray, lane_index};
+use super::bounds::{self, LaneIndex, MemoryRegion, lane_index};
 use super::constant_offsets::{ConstantOffsets, covering_rows};
 use super::elements::{ElementWord, LaneElements, MAX_WORDS};
 use super::emit::{coalesced_start, lane_value, load_coalesced, store_coalesced};
 use super::interleave::{GroupElements, InterleaveGroup};
 use super::offset::{Offset, OffsetTerm};
 use super::subword;
+use super::word_array::WordArray;
 use crate::analysis::{LaneConstants, Shape};
 use crate::ir::{Inst, InstData as Scalar, Op, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Elements as SimdElements, InstData, Segments, Spacing};
-use crate::vectorize::{Value, Widen};
+use crate::simd::{Elements as SimdElements, InstData, Segments, Spacing, Value};
+use crate::vectorize::state::Widen;
 
 /// Loads or stores the words of all members of a group.
 pub(in crate::vectorize) fn access_group(widen: &mut Widen<'_>, group: usize) {

@@ -26,14 +26,15 @@ mod segments;
 pub(super) mod subword;
 pub(super) mod target;
 pub(super) mod waterfall;
+pub(super) mod word_array;
 
 use self::bounds::MemoryRegion;
 pub(super) use self::offset::is_private;
 use self::plan::AccessPlan;
 use self::target::{AccessTarget, uniform_address};
-use super::{Type, Widen};
+use super::state::Widen;
 use crate::ir::{self, Place};
-use crate::simd::InstData;
+use crate::simd::{InstData, Type};
 
 /// `load` of words.
 pub(super) fn load(widen: &mut Widen<'_>, result: ir::Value, ty: ir::Type, place: &Place, plan: &AccessPlan) {

@@ -10,8 +10,8 @@ use super::plan::AccessPlan;
 use super::waterfall::for_each_region;
 use crate::ir::{self, Op, Place, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row, WideOp};
-use crate::vectorize::{Type, Value, Widen};
+use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row, Type, Value, WideOp};
+use crate::vectorize::state::Widen;
 
 /// A load of less than a word.
 pub(in crate::vectorize) fn load_subword(

@@ -8,8 +8,8 @@ use super::plan::AccessPlan;
 use crate::analysis::Shape;
 use crate::ir::{self, Op, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, BoundedIndex, InstData, LANES, LaneAddress, Row, WideOp};
-use crate::vectorize::{Type, Value, Widen};
+use crate::simd::{Address, BoundedIndex, InstData, LANES, LaneAddress, Row, Type, Value, WideOp};
+use crate::vectorize::state::Widen;
 
 /// Where an access goes, once its lanes are known to agree about the buffer.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use super::offset::Offset;
 use super::plan::AccessPlan;
 use crate::analysis::Shape;
 use crate::ir::{self, Op, Place};
-use crate::simd::InstData;
 use crate::simd::dominance::LoopSpan;
 use crate::simd::ssa::Unwritten;
-use crate::vectorize::{Type, Value, Widen};
+use crate::simd::{InstData, Type, Value};
+use crate::vectorize::state::Widen;
 
 /// Runs `access` with the memory of a place: once if the lanes agree about the buffer, else for one buffer after
 /// another. The results are of type `ty`.

@@ -1,12 +1,13 @@
 //! The tests of an access's cells: whether they settle it, and what they become.
 
-use super::super::{LANES, Type, Value, Widen};
+use super::super::state::Widen;
 use crate::check::CellLayout;
 use crate::check::inline::state;
 use crate::ir::{Observed, Op, Place, StorageClass, Width};
-use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row};
+use crate::simd::{Address, Block, BoundedIndex, InstData, LANES, LaneAddress, Row, Type, Value};
 
-use super::{CellBounds, CellUpdate, CheckedAccess, CheckedWords, GroupCodes, ReadCells, WordSet};
+use super::eligible::CheckedAccess;
+use super::{CellBounds, CellUpdate, CheckedWords, GroupCodes, ReadCells, WordSet};
 
 impl Widen<'_> {
     /// One word, which the active lanes read.
@@ -177,7 +178,7 @@ impl Widen<'_> {
         words: &CheckedWords,
         CellUpdate { old, new }: CellUpdate,
         unread: bool,
-        [call, end]: [super::super::Block; 2],
+        [call, end]: [Block; 2],
     ) {
         let base = if checked.writes { words.written } else { words.read };
         self.store_cells(words, base, new);

@@ -8,10 +8,21 @@ use crate::ir::{
     StorageClass, Variable, VariableSpace, Width,
 };
 
-use super::CheckedAccess;
-
 /// The largest workgroup whose groups fit the bits of a cell.
 const MAX_INVOCATIONS: u32 = 1 << 16;
+
+/// What an access does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CheckedAccess {
+    pub(super) site: Site,
+    pub(super) width: Width,
+    pub(super) writes: bool,
+    pub(super) private: bool,
+    /// Whether the memory is that of the workgroup.
+    pub(super) shared: bool,
+    /// Whether no check of the kernel reads this memory: then its cells of reads need no test.
+    pub(super) unread: bool,
+}
 
 /// Whether checks of a kernel may be settled by its machine code.
 fn is_inline(kernel: &Kernel) -> bool {

@@ -7,32 +7,17 @@
 //! calls the observer.
 
 mod cells;
-mod eligible;
+pub(super) mod eligible;
 
+use self::eligible::{CheckedAccess, descriptor_of, first_slice, is_input, is_marked_atomic, plain};
 use super::access::bounds::{LaneIndex, lane_index, uniform_part};
 use super::access::pattern::AccessPattern;
 use super::access::plan::AccessPlan;
-use super::{LANES, Type, Value, Widen};
+use super::state::Widen;
 use crate::check::inline::{first_cell_of_variable, state};
 use crate::check::{CellLayout, Group};
 use crate::ir::{Observed, ObservedKind, ObservedVariable, Op, Place, Site, SiteAction, StorageClass, Width};
-use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Row, WideOp};
-
-pub(super) use eligible::{CheckedReads, first_slice, has_fences, inline_checks, mutual_bindings};
-use eligible::{descriptor_of, is_input, is_marked_atomic, plain};
-
-/// What an access does.
-#[derive(Clone, Copy, Debug)]
-struct CheckedAccess {
-    site: Site,
-    width: Width,
-    writes: bool,
-    private: bool,
-    /// Whether the memory is that of the workgroup.
-    shared: bool,
-    /// Whether no check of the kernel reads this memory: then its cells of reads need no test.
-    unread: bool,
-}
+use crate::simd::{Address, Block, BoundedIndex, InstData, LANES, LaneAddress, Row, Type, Value, WideOp};
 
 /// The words of an access: the addresses of their cells and marks.
 #[derive(Clone, Copy, Debug)]
@@ -378,7 +363,7 @@ impl Widen<'_> {
         }
     }
 
-    fn enter_block(&mut self, block: super::Block) {
+    fn enter_block(&mut self, block: Block) {
         self.builder.switch_to(block);
         self.builder.seal(block);
         self.record_exec();

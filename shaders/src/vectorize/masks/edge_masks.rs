@@ -4,12 +4,12 @@
 
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, BlockCall};
-use crate::simd::InstData;
+use crate::simd::{InstData, Type, Value};
 
 use smallvec::SmallVec;
 
 use crate::simd::ssa::{Variable, Writers};
-use crate::vectorize::{Type, Value, Widen};
+use crate::vectorize::state::Widen;
 
 impl Widen<'_> {
     /// Finds where block-in masks are known to be empty: at the terminator of the immediate dominator. The search for

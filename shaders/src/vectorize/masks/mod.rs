@@ -4,48 +4,19 @@
 //! block-in mask; a branch skips it if the mask is empty. Parameters, block-in masks and values that several blocks use
 //! are variables; `ssa` makes block parameters of them where that is needed.
 
+pub(super) mod control;
 mod edge_masks;
 
-use cranelift_entity::SecondaryMap;
-use foldhash::HashMap;
 use smallvec::SmallVec;
 
+use super::outcome::Unsupported;
+use super::state::Widen;
 use super::values::type_of;
-use super::{Block, Type, Unsupported, Value, Widen};
-use crate::analysis::{Next, Predecessors, Shape, positions, predecessors};
+use crate::analysis::{Next, Shape, positions, predecessors};
 use crate::ir::{self, BlockCall, InstData as Scalar};
 use crate::simd::dominance::LoopSpan;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
-use crate::simd::{self, InstData};
-
-/// The masks of blocks and edges during translation.
-#[derive(Debug, Default)]
-pub(super) struct Control {
-    /// The SIMD block of each scalar block.
-    blocks: SecondaryMap<ir::Block, Option<Block>>,
-    /// By loop: the SIMD block that decides whether a divergent loop has another iteration.
-    loop_ends: Vec<Option<Block>>,
-    pub(super) positions: SecondaryMap<ir::Block, u32>,
-    predecessors: Predecessors,
-    /// Positions of the blocks in which subgroups suspend, ascending.
-    stops: Vec<u32>,
-    /// By block: its block-in mask.
-    block_in: HashMap<ir::Block, Variable>,
-    /// By parameter: the argument.
-    passed: HashMap<ir::Value, Variable>,
-    /// By block with a divergent branch: its mask, which the reconvergence point takes over.
-    at_split: HashMap<ir::Block, Variable>,
-    /// The mask of the active lanes.
-    lanes: Option<Variable>,
-    /// By block: the first branch in the layout that leads there, which finds an empty block-in mask.
-    first_branch: HashMap<ir::Block, ir::Block>,
-    /// By block: the blocks that it immediately dominates whose block-in masks are empty until its terminator.
-    empty_after: HashMap<ir::Block, Vec<ir::Block>>,
-    /// By loop: live-out values to reset before it is entered.
-    live_outs: HashMap<usize, Vec<Variable>>,
-    /// Follows the subgroup's last instruction.
-    end: Option<Block>,
-}
+use crate::simd::{self, Block, InstData, Type, Value};
 
 impl Widen<'_> {
     /// Translates all blocks, from the current SIMD block on; all paths end in `end`.

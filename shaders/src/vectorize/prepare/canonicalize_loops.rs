@@ -7,30 +7,31 @@ use smallvec::SmallVec;
 use crate::analysis::{Dominators, Loops, positions, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 
-/// The kernel with a preheader for each loop with several entry edges, a single latch for each loop with several back
-/// edges, and without unreachable blocks.
-pub(super) fn canonicalize(kernel: &Kernel) -> Kernel {
-    let mut kernel = kernel.clone();
-    split_at_barriers(&mut kernel);
-    let dominators = Dominators::new(&kernel);
+/// Gives each loop with several entry edges a preheader, and each loop with several back edges a single latch; removes
+/// unreachable blocks. Returns whether that changed the kernel.
+pub(super) fn canonicalize(kernel: &mut Kernel) -> bool {
+    let (blocks, layout) = (kernel.blocks.len(), kernel.layout.clone());
+    split_at_barriers(kernel);
+    let dominators = Dominators::new(kernel);
     kernel.layout.retain(|&block| dominators.is_reachable(block));
-    let loops = Loops::new(&kernel, &dominators);
-    let predecessors = predecessors(&kernel);
+    let loops = Loops::new(kernel, &dominators);
+    let predecessors = predecessors(kernel);
     for found in &loops.all {
         let header = found.header;
         let (latches, entering): (Vec<Block>, Vec<Block>) =
             predecessors[header].iter().partition(|block| found.latches.contains(block));
         // The preheader's only edge enters the loop, so no branch diverges there.
-        let has_preheader = |from: &[Block]| from.len() == 1 && edges(&kernel, from[0]) == 1;
+        let has_preheader = |from: &[Block]| from.len() == 1 && edges(kernel, from[0]) == 1;
         if !has_preheader(&entering) {
-            merge_edges(&mut kernel, header, &entering);
+            merge_edges(kernel, header, &entering);
         }
-        if latches.len() != 1 || edges_to(&kernel, latches[0], header) != 1 {
-            merge_edges(&mut kernel, header, &latches);
+        if latches.len() != 1 || edges_to(kernel, latches[0], header) != 1 {
+            merge_edges(kernel, header, &latches);
         }
     }
-    order(&mut kernel);
-    kernel
+    order(kernel);
+    // Each change adds a block, removes one from the layout, or moves one.
+    kernel.blocks.len() != blocks || kernel.layout != layout
 }
 
 /// Whether every edge to an earlier block of the layout is a back edge: its target dominates its source.

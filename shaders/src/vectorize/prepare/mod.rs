@@ -11,7 +11,7 @@ mod widen_loop_loads;
 
 use cranelift_entity::EntitySet;
 
-use super::Unsupported;
+use super::outcome::Unsupported;
 use crate::analysis::Uniformity;
 use crate::ir::{self, Kernel, VERIFIES, Value};
 
@@ -21,43 +21,105 @@ const MAX_BLOCKS: usize = 1 << 16;
 /// SPIR-V's structured control flow forbids it, but the front end does not check.
 const IRREDUCIBLE: &str = "a loop has more than one entry block";
 
-/// A pass that prepares a kernel for vectorization, on its own: for tests and tools.
+/// A pass that prepares a kernel for vectorization.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparePass {
-    /// Name in timings and tests.
+    /// Name in statistics, messages and tests.
     pub name: &'static str,
-    /// Changes the kernel in place, where that is profitable or necessary.
-    pub run: fn(&mut Kernel),
+    /// Changes the kernel in place, where that is profitable or necessary. Returns whether it did.
+    run: fn(&mut Kernel, &mut Known) -> Result<bool, Unsupported>,
 }
 
-/// All passes that prepare a kernel, in order. [`widen`](super::widen) runs them with analyses that they share.
+impl PreparePass {
+    /// Runs the pass on its own, for tests and tools. Returns whether it changed the kernel.
+    ///
+    /// # Errors
+    ///
+    /// The kernel cannot be vectorized.
+    pub fn run_alone(&self, kernel: &mut Kernel) -> Result<bool, Unsupported> {
+        self.apply(kernel, &mut Known::new())
+    }
+
+    /// Runs the pass. The result is verified (`VERIFIES`), so that a pass that breaks a rule is named.
+    fn apply(&self, kernel: &mut Kernel, known: &mut Known) -> Result<bool, Unsupported> {
+        let is_changed = (self.run)(kernel, known)?;
+        if is_changed {
+            known.uniformity = None;
+        }
+        check_budget(kernel)?;
+        if VERIFIES && let Err(error) = ir::verify(kernel) {
+            panic!("after {}: {error}\n{kernel}", self.name);
+        }
+        Ok(is_changed)
+    }
+}
+
+/// What is known about a kernel between two passes.
+struct Known {
+    /// The analysis of the kernel as it is, once a pass has needed it.
+    uniformity: Option<Uniformity>,
+    /// Number of workgroups that share the lanes of a subgroup.
+    merged_workgroups: u32,
+    /// Block arguments with unspecified values.
+    fillers: EntitySet<Value>,
+}
+
+impl Known {
+    fn new() -> Self {
+        Self { uniformity: None, merged_workgroups: 1, fillers: EntitySet::new() }
+    }
+
+    /// The analysis of the kernel as it is.
+    fn uniformity(&mut self, kernel: &Kernel) -> Result<&Uniformity, Unsupported> {
+        let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::new(kernel));
+        // With a spent budget the analysis has ended early: nothing may use it.
+        check_budget(kernel)?;
+        Ok(uniformity)
+    }
+}
+
+/// All passes that prepare a kernel, in order.
 pub const PREPARE_PASSES: &[PreparePass] = &[
     // One preheader and one latch for each loop.
-    PreparePass { name: "canonicalize_loops", run: |kernel| *kernel = canonicalize_loops::canonicalize(kernel) },
+    PreparePass {
+        name: "canonicalize_loops",
+        run: |kernel, _| {
+            let is_changed = canonicalize_loops::canonicalize(kernel);
+            if kernel.layout.len() > MAX_BLOCKS {
+                return Err(Unsupported(format!("{} blocks are more than {MAX_BLOCKS}", kernel.layout.len())));
+            }
+            if !canonicalize_loops::is_reducible(kernel) {
+                return Err(Unsupported(IRREDUCIBLE.into()));
+            }
+            Ok(is_changed)
+        },
+    },
     // One exit for loops with many divergent ones.
     PreparePass {
         name: "unify_exits",
-        run: |kernel| {
-            let uniformity = Uniformity::new(kernel);
-            if unify_exits::unify(kernel, &uniformity).is_some() {
-                *kernel = canonicalize_loops::canonicalize(kernel);
-            }
+        run: |kernel, known| {
+            let uniformity = known.uniformity(kernel)?;
+            let Some(fillers) = unify_exits::unify(kernel, uniformity) else { return Ok(false) };
+            known.fillers = fillers;
+            canonicalize_loops::canonicalize(kernel);
+            Ok(true)
         },
     },
     // Small workgroups that are neighbours run as one.
     PreparePass {
         name: "merge_workgroups",
-        run: |kernel| {
-            let uniformity = Uniformity::new(kernel);
-            merge_workgroups::merge(kernel, &uniformity);
+        run: |kernel, known| {
+            let uniformity = known.uniformity(kernel)?;
+            known.merged_workgroups = merge_workgroups::merge(kernel, uniformity);
+            Ok(known.merged_workgroups > 1)
         },
     },
     // Loads of four words every fourth iteration.
     PreparePass {
         name: "widen_loop_loads",
-        run: |kernel| {
-            let uniformity = Uniformity::new(kernel);
-            widen_loop_loads::widen_loads(kernel, &uniformity);
+        run: |kernel, known| {
+            let uniformity = known.uniformity(kernel)?;
+            Ok(widen_loop_loads::widen_loads(kernel, uniformity))
         },
     },
 ];
@@ -80,42 +142,18 @@ pub(super) struct Prepared {
 ///
 /// The SIMD form cannot express the kernel, or not in reasonable size.
 pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
-    let mut kernel = canonicalize_loops::canonicalize(kernel);
-    if kernel.layout.len() > MAX_BLOCKS {
-        return Err(Unsupported(format!("{} blocks are more than {MAX_BLOCKS}", kernel.layout.len())));
+    let (mut kernel, mut known) = (kernel.clone(), Known::new());
+    let mut changes = Vec::with_capacity(PREPARE_PASSES.len());
+    for pass in PREPARE_PASSES {
+        let is_changed = pass.apply(&mut kernel, &mut known)?;
+        changes.push((pass.name, is_changed.into()));
     }
-    if !canonicalize_loops::is_reducible(&kernel) {
-        return Err(Unsupported(IRREDUCIBLE.into()));
-    }
-    let check_budget = |kernel: &Kernel| kernel.work.check().map_err(|spent| Unsupported(spent.to_string()));
-    // With a spent budget the analysis has ended early: nothing may use it.
-    let analyse = |kernel: &Kernel| {
-        let uniformity = Uniformity::new(kernel);
-        check_budget(kernel).map(|()| uniformity)
-    };
-    let mut uniformity = analyse(&kernel)?;
-    let fillers = unify_exits::unify(&mut kernel, &uniformity);
-    if fillers.is_some() {
-        kernel = canonicalize_loops::canonicalize(&kernel);
-        uniformity = analyse(&kernel)?;
-    }
+    let Known { uniformity, merged_workgroups, fillers } = known;
+    let uniformity = uniformity.unwrap_or_else(|| Uniformity::new(&kernel));
     check_budget(&kernel)?;
-    let merged_workgroups = merge_workgroups::merge(&mut kernel, &uniformity);
-    if merged_workgroups > 1 {
-        uniformity = analyse(&kernel)?;
-    }
-    let widened = widen_loop_loads::widen_loads(&mut kernel, &uniformity);
-    if widened {
-        uniformity = analyse(&kernel)?;
-    }
-    check_budget(&kernel)?;
-    if VERIFIES && let Err(error) = ir::verify(&kernel) {
-        panic!("preparation for vectorization makes an invalid kernel: {error}\n{kernel}");
-    }
-    let changes = vec![
-        ("unify_exits", fillers.is_some().into()),
-        ("merge_workgroups", u64::from(merged_workgroups > 1)),
-        ("widen_loop_loads", widened.into()),
-    ];
-    Ok(Prepared { kernel, changes, uniformity, merged_workgroups, fillers: fillers.unwrap_or_default() })
+    Ok(Prepared { kernel, changes, uniformity, merged_workgroups, fillers })
+}
+
+fn check_budget(kernel: &Kernel) -> Result<(), Unsupported> {
+    kernel.work.check().map_err(|spent| Unsupported(spent.to_string()))
 }

@@ -5,8 +5,9 @@ use smallvec::{SmallVec, smallvec};
 use super::texels::Corners;
 use crate::image::bytes;
 use crate::ir::Op;
+use crate::simd::{Type, Value};
 use crate::vectorize::image::{Components, TexelVectors};
-use crate::vectorize::{Type, Value, Widen};
+use crate::vectorize::state::Widen;
 
 /// The highest bit of each half-word: XOR with it subtracts 2^15 from a weight, and `y - 2^15` is the negated weight of
 /// the top row.
@@ -23,7 +24,7 @@ struct Weights {
 
 impl Widen<'_> {
     /// Components of the weighted mean of encoded texels, from one row or from two. The weights are those of
-    /// [`SampleHead`](super::texels::SampleHead).
+    /// [`SampleHead`](super::cache::SampleHead).
     pub(super) fn mean_of_codes(
         &mut self,
         top: [Value; 2],

@@ -1,79 +1,13 @@
 //! Descriptor fields that inline samples need, loaded before any coordinate is computed.
 
+use super::cache::{Axis, DescriptorKey, SampledImage, WordImage};
 use crate::image::address::PLACES;
 use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
 use crate::ir::Op;
-use crate::simd::{InstData, LANES, WideOp};
-use crate::vectorize::access::bounds::{MemoryRegion, WordArray, element_count, scaled_base};
-use crate::vectorize::{Value, Widen};
-
-/// An image and a sampler, and how a sample uses them: cache key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct DescriptorKey {
-    /// Index of the image's descriptor.
-    pub(super) image: Value,
-    /// Index of the sampler's.
-    pub(super) sampler: Value,
-    /// Whether the image is arrayed.
-    pub(super) arrayed: bool,
-    /// Whether the level of detail is the constant 0.
-    pub(super) is_base_level: bool,
-}
-
-/// An image with texels of one word.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WordImage {
-    /// Whether level 0 can be read without a call, `s1`.
-    pub(super) is_direct: Value,
-    /// Whether texels are floats, `s1`.
-    pub(super) is_float: Value,
-    /// Whether level 0 is the only level, `s1`.
-    pub(super) has_one_level: Value,
-    /// Width, height and number of layers, and the indices of the last texels and of the last layer: `s32`.
-    pub(super) sizes: [Value; 3],
-    pub(super) lasts: [Value; 3],
-    /// Row pitch and layer pitch in words: `s32`.
-    pub(super) pitch: Value,
-    pub(super) layer_pitch: Value,
-    /// The image, and the image without its first row.
-    pub(super) rows: [WordArray; 2],
-}
-
-/// An image with a sampler.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SampledImage {
-    pub(super) source: WordImage,
-    /// Whether samples need no call, `s1`.
-    pub(super) is_direct: Value,
-    /// Whether out-of-range coordinates can be wrapped inline, `s1`.
-    pub(super) wraps: Value,
-    pub(super) axes: [Axis; 2],
-    /// Added to fixed-point coordinates, in each lane.
-    pub(super) middle: Value,
-    /// Fraction bits of fixed-point coordinates, 0 for the nearest filter: as a shift amount in each lane, and as a
-    /// mask, `s32`.
-    pub(super) shift: Value,
-    pub(super) fraction: Value,
-    /// The fraction bits that give the weight between rows: encoded texels use fewer than floats. `s32`.
-    pub(super) slope: Value,
-}
-
-/// Constants of one dimension.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
-    /// Factor of coordinates, in each lane.
-    pub(super) scale: Value,
-    /// Factor from fraction bits to weights of [`bytes`], in each lane: 0 for the nearest filter.
-    pub(super) steps: Value,
-    /// Number of texels, `s32`.
-    pub(super) size: Value,
-    /// Index of the last texel, `s32`.
-    pub(super) last: Value,
-    /// Exclusive upper bound of lane 0's texel for contiguous lanes along x to be in range. `s32`.
-    pub(super) room: Value,
-    /// Whether the address mode is repeat, `s1`.
-    pub(super) repeats: Value,
-}
+use crate::simd::{InstData, LANES, Value, WideOp};
+use crate::vectorize::access::bounds::{MemoryRegion, element_count, scaled_base};
+use crate::vectorize::access::word_array::WordArray;
+use crate::vectorize::state::Widen;
 
 impl Widen<'_> {
     /// Loads the fields of an image's descriptor.

@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use crate::image::{LodOperand, direct};
 use crate::ir::{self, InstData as Scalar, ValueDef};
-use crate::vectorize::Widen;
 use crate::vectorize::image::Operands;
+use crate::vectorize::state::Widen;
 
 /// Samples whose addresses are hoisted at a time.
 const AHEAD: usize = 2;

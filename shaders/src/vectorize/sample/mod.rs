@@ -19,67 +19,23 @@
 //! sample would wait for the sample before, since no processor looks two samples ahead.
 
 mod blend;
+pub(super) mod cache;
 mod descriptors;
 mod hoisted_addresses;
 mod read;
-mod selection;
+pub(super) mod selection;
 mod texels;
 
-use foldhash::{HashMap, HashSet};
 use smallvec::SmallVec;
 
-use self::descriptors::{DescriptorKey, SampledImage, WordImage};
-pub(super) use self::selection::inline_samples;
-use self::texels::{Corners, SampleHead, Span};
+use self::cache::{DescriptorKey, InlineSample, Layer};
+use self::texels::Corners;
 use super::image::{Components, Operands, TexelVectors};
-use super::{Block, Type, Value, Widen};
+use super::state::Widen;
 use crate::analysis::Shape;
 use crate::image::direct;
 use crate::ir;
-use crate::simd::{BlockCall, InstData};
-
-/// State that the samples of a block share.
-#[derive(Debug, Default)]
-pub(super) struct SampleCache {
-    /// Number of inlined samples.
-    emitted: usize,
-    /// By image, and whether it is arrayed.
-    sources: HashMap<(Value, bool), WordImage>,
-    pairs: HashMap<DescriptorKey, SampledImage>,
-    spans: HashMap<(Value, usize, DescriptorKey), Span>,
-    heads: HashMap<InlineSample, SampleHead>,
-    /// Values that were computed early.
-    pub(super) early: HashSet<ir::Value>,
-}
-
-/// The operands of a sample that can be inlined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct InlineSample {
-    key: DescriptorKey,
-    coordinates: [Value; 2],
-    /// Whether y is the same in all lanes.
-    is_level: bool,
-    layer: Option<Layer>,
-}
-
-/// The coordinate of an arrayed image's layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Layer {
-    coordinate: Value,
-    /// Whether it is the same in all lanes.
-    is_uniform: bool,
-}
-
-impl SampleCache {
-    /// Drops all cached values: the following code is in another block.
-    pub(super) fn clear(&mut self) {
-        self.sources.clear();
-        self.pairs.clear();
-        self.spans.clear();
-        self.heads.clear();
-        self.early.clear();
-    }
-}
+use crate::simd::{Block, BlockCall, InstData, Type, Value};
 
 impl Widen<'_> {
     /// Number of inlined samples and reads of the kernel so far.

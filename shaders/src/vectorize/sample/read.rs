@@ -5,10 +5,10 @@ use smallvec::{SmallVec, smallvec};
 use crate::analysis::Shape;
 use crate::image::{codes, direct};
 use crate::ir::{self, Op, Width};
-use crate::simd::{InstData, LaneAddress, Row};
-use crate::vectorize::access::bounds::WordArray;
+use crate::simd::{InstData, LaneAddress, Row, Type, Value};
+use crate::vectorize::access::word_array::WordArray;
 use crate::vectorize::image::{Components, Operands, TexelVectors};
-use crate::vectorize::{Type, Value, Widen};
+use crate::vectorize::state::Widen;
 
 impl Widen<'_> {
     /// Some components of a texel. Decodes the formats of `direct` inline and calls the runtime for all others; `None`

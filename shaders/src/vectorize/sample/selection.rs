@@ -2,11 +2,11 @@
 //! of the kernel.
 
 use cranelift_entity::EntitySet;
+use smallvec::SmallVec;
 
 use crate::analysis::{Shape, Uniformity};
-use crate::image::direct;
+use crate::image::{ImageOp, Kind, direct};
 use crate::ir::{Block, Inst, InstData, Kernel};
-use crate::vectorize::image::same_texel;
 
 /// Samples and reads of a kernel that are inlined, at most; others are calls. Each one takes half a millisecond of
 /// compile time, and kernels of many thousand instructions are register-allocated in one pass, which costs more than
@@ -41,4 +41,35 @@ fn is_candidate(kernel: &Kernel, uniformity: &Uniformity, block: Block, inst: In
     let InstData::Image { op, image, sampler, .. } = &kernel.insts[inst] else { return false };
     let mut descriptors = [Some(*image), sampler.filter(|_| direct::is_direct(op))].into_iter().flatten();
     direct::may_be(op) && descriptors.all(|value| uniformity.shape_in(value, block) == Shape::Uniform)
+}
+
+/// The instructions from one on whose results are components of its texel, up to the next instruction that may change
+/// memory.
+pub(in crate::vectorize) fn same_texel(kernel: &Kernel, block: Block, inst: Inst) -> SmallVec<[Inst; 4]> {
+    let mut found = SmallVec::new();
+    let of = |data: &InstData| match data {
+        InstData::Image { op, image, sampler, args, access } => {
+            Some((ImageOp { component: 0, ..*op }, *image, *sampler, args.clone(), *access))
+        }
+        _ => None,
+    };
+    let this = of(&kernel.insts[inst]);
+    let insts = kernel.blocks[block].insts.iter().skip_while(|&&other| other != inst);
+    for &other in insts {
+        let data = &kernel.insts[other];
+        if matches!(data, InstData::Image { .. }) && of(data) == this {
+            found.push(other);
+        }
+        let changes = match data {
+            InstData::Image { op, access, .. } => op.kind == Kind::Write || access.volatile,
+            InstData::Store { .. } | InstData::Atomic { .. } | InstData::Barrier { .. } | InstData::Fence { .. } => {
+                true
+            }
+            _ => false,
+        };
+        if changes {
+            break;
+        }
+    }
+    found
 }

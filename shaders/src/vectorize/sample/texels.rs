@@ -2,43 +2,17 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::descriptors::{Axis, DescriptorKey, SampledImage, WordImage};
-use super::{InlineSample, Layer};
+use super::cache::{Axis, DescriptorKey, InlineSample, Layer, SampleHead, SampledImage, Span, WordImage};
 use crate::image::address::PLACES;
 use crate::image::{bytes, direct};
 use crate::ir::{Op, Width};
-use crate::simd::{InstData, LaneAddress, Row};
-use crate::vectorize::access::bounds::WordArray;
+use crate::simd::{Block, InstData, LaneAddress, Row, Value};
+use crate::vectorize::access::word_array::WordArray;
 use crate::vectorize::image::Components;
-use crate::vectorize::{Block, Value, Widen};
+use crate::vectorize::state::Widen;
 
 /// The words of four texels, x varying fastest.
 pub(super) type Corners = [Value; 4];
-
-/// The two texels around a coordinate.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    /// Index of the first texel; unspecified if it is far out of range.
-    pub(super) first: Value,
-    /// The coordinate in fixed point.
-    at: Value,
-    /// Weights for [`bytes`]: of x four bytes, in each half-word those of the first and the second texel; of y the
-    /// second's, in half-words.
-    pub(super) weights: Value,
-}
-
-/// The part of a sample that is computed before its branches.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SampleHead {
-    /// The weights of the spans along x and y.
-    pub(super) weights: [Value; 2],
-    /// Index of lane 0's first word, `s32`; if lane 0 is inactive, extrapolated from the active lanes.
-    pub(super) first: Value,
-    /// Whether texels of active lanes are out of range or not contiguous, `s1`.
-    pub(super) is_odd: Value,
-    /// Whether the second row has a weight in an active lane, `s1`.
-    pub(super) is_sloped: Value,
-}
 
 impl Widen<'_> {
     /// Computes texel addresses and weights of a sample.

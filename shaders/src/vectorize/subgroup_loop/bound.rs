@@ -11,8 +11,7 @@ use foldhash::HashMap;
 
 use crate::ir::{self, BuiltIn, InstData as Scalar, Op};
 use crate::simd::builder::Builder;
-use crate::simd::{BlockCall, InstData, LANES};
-use crate::vectorize::{Block, Value};
+use crate::simd::{Block, BlockCall, InstData, LANES, Value};
 
 /// Masks that only the first invocations of the workgroup pass, each with their number.
 pub(in crate::vectorize) type MaskBounds = HashMap<Value, u32>;

@@ -14,8 +14,7 @@ use smallvec::SmallVec;
 
 use self::conflicts::Conflicts;
 use super::ParallelRegion;
-use crate::simd::{Inst, InstData, Kernel};
-use crate::vectorize::{Block, Type, Value};
+use crate::simd::{Block, Inst, InstData, Kernel, Type, Value};
 
 /// Coalesces slots of vectors in the frame at address `frame`, of which `bytes` are in use. Returns the bytes that
 /// remain in use. The kernel's blocks are those of one subgroup, so each region's stop is a predecessor of the region.

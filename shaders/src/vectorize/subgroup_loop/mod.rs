@@ -7,11 +7,12 @@
 //! subgroup has a resume index in memory, the number of the region that it waits for, and a loop skips subgroups that
 //! wait for regions of other loops.
 
-pub(super) mod barrier_check;
-pub(super) mod bound;
+mod barrier_check;
+mod bound;
 mod context_slots;
 mod latch;
-pub(super) mod regions;
+mod regions;
+pub(super) mod subgroup;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
@@ -19,10 +20,9 @@ use smallvec::SmallVec;
 
 use self::barrier_check::BarrierCheck;
 use self::bound::{MaskBounds, trip_count_bound};
-use super::{Block, Type, Value};
 use crate::simd::builder::Builder;
 use crate::simd::ssa::Carried;
-use crate::simd::{Address, BlockCall, BoundedIndex, Field, InstData, Kernel};
+use crate::simd::{Address, Block, BlockCall, BoundedIndex, Field, InstData, Kernel, Type, Value};
 
 /// Resume index of a subgroup that has ended.
 const ENDED: u32 = u32::MAX;

@@ -46,11 +46,8 @@ pub(crate) fn parts(kernel: &Kernel) -> Result<BTreeSet<&'static str>, String> {
         let mut last = None;
         let wide = compile::widen_with(&lowered, isa, |pass, kernel| {
             let now = hash(kernel);
-            // The passes on the SIMD form have names of their own: `licm` is one of the scalar IR, too.
-            if last.replace(now).is_some_and(|last| last != now)
-                && let Some(name) = SIMD_NAMES.iter().find(|(name, _)| *name == pass)
-            {
-                changed.insert(name.1);
+            if last.replace(now).is_some_and(|last| last != now) {
+                changed.insert(pass);
             }
         });
         let wide = wide.map_err(|error| error.to_string())?;
@@ -68,15 +65,6 @@ pub(crate) fn parts(kernel: &Kernel) -> Result<BTreeSet<&'static str>, String> {
     }
     Ok(parts)
 }
-
-/// Passes on the SIMD form: the pipeline's name, and the one in the report.
-const SIMD_NAMES: &[(&str, &str)] = &[
-    ("licm", "simd licm"),
-    ("unroll_and_jam", "unroll_and_jam"),
-    ("schedule", "schedule"),
-    ("merge_blocks", "simd merge_blocks"),
-    ("workgroup_loop", "workgroup_loop"),
-];
 
 #[cfg(test)]
 mod tests {

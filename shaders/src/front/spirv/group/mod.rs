@@ -32,59 +32,16 @@ pub(super) enum Relation {
 }
 
 impl Translator<'_> {
-    /// The values of a group or subgroup instruction; `None` for any other.
-    pub(super) fn group(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Option<Vec<Value>>> {
-        let operands = match inst.op {
-            Op::GroupNonUniformElect
-            | Op::GroupNonUniformAll
-            | Op::GroupNonUniformAny
-            | Op::GroupNonUniformAllEqual
-            | Op::GroupNonUniformBallot
-            | Op::GroupNonUniformInverseBallot
-            | Op::GroupNonUniformBallotBitExtract
-            | Op::GroupNonUniformBallotBitCount
-            | Op::GroupNonUniformBallotFindLSB
-            | Op::GroupNonUniformBallotFindMSB
-            | Op::GroupNonUniformBroadcast
-            | Op::GroupNonUniformBroadcastFirst
-            | Op::GroupNonUniformShuffle
-            | Op::GroupNonUniformShuffleXor
-            | Op::GroupNonUniformShuffleUp
-            | Op::GroupNonUniformShuffleDown
-            | Op::GroupNonUniformRotateKHR
-            | Op::GroupNonUniformQuadBroadcast
-            | Op::GroupNonUniformQuadSwap
-            | Op::GroupNonUniformIAdd
-            | Op::GroupNonUniformFAdd
-            | Op::GroupNonUniformIMul
-            | Op::GroupNonUniformFMul
-            | Op::GroupNonUniformSMin
-            | Op::GroupNonUniformUMin
-            | Op::GroupNonUniformFMin
-            | Op::GroupNonUniformSMax
-            | Op::GroupNonUniformUMax
-            | Op::GroupNonUniformFMax
-            | Op::GroupNonUniformBitwiseAnd
-            | Op::GroupNonUniformBitwiseOr
-            | Op::GroupNonUniformBitwiseXor
-            | Op::GroupNonUniformLogicalAnd
-            | Op::GroupNonUniformLogicalOr
-            | Op::GroupNonUniformLogicalXor => {
-                self.group_scope(operands)?;
-                &operands[1..]
-            }
-            Op::GroupNonUniformQuadAllKHR
-            | Op::GroupNonUniformQuadAnyKHR
-            | Op::GroupNonUniformPartitionEXT
-            | Op::SubgroupBallotKHR
-            | Op::SubgroupFirstInvocationKHR
-            | Op::SubgroupAllKHR
-            | Op::SubgroupAnyKHR
-            | Op::SubgroupAllEqualKHR
-            | Op::SubgroupReadInvocationKHR => operands,
-            _ => return Ok(None),
-        };
-        self.group_values(inst, operands).map(Some)
+    /// The result of a group instruction: its first operand is the scope.
+    pub(super) fn group(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Composite> {
+        self.group_scope(operands)?;
+        self.subgroup(inst, &operands[1..])
+    }
+
+    /// The result of a subgroup instruction without a scope.
+    pub(super) fn subgroup(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Composite> {
+        let values = self.group_values(inst, operands)?;
+        self.typed(inst.ty, &values)
     }
 
     /// Vulkan's groups are subgroups (VUID-StandaloneSpirv-None-04642).

@@ -1,5 +1,5 @@
-//! Loop-invariant code motion (LICM) out of subgroup loops: loads of workgroup memory that every subgroup repeats
-//! between two barriers, where no subgroup writes workgroup memory, move to the preheader.
+//! Hoists loads of workgroup memory out of subgroup loops: loads that every subgroup repeats between two barriers,
+//! where no subgroup writes workgroup memory, move to the preheader. Only those of a loop's first straight line do.
 //!
 //! Tiled algorithms have such loads: each subgroup multiplies rows of its own by the same columns.
 
@@ -14,8 +14,8 @@ const MAX_HOISTED: usize = 16;
 /// Additions between an address and its base, at most.
 const MAX_ADDRESS_DEPTH: usize = 8;
 
-/// Moves loads out of subgroup loops.
-pub fn licm(kernel: &mut Kernel) {
+/// Moves loads of workgroup memory out of subgroup loops.
+pub fn hoist_shared_loads(kernel: &mut Kernel) {
     if kernel.shared_bytes == 0 {
         return;
     }

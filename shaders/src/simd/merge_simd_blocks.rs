@@ -9,7 +9,7 @@ use super::{Block, InstData, Kernel};
 ///
 /// The result has the successor's position in the layout: at the position of the first, code of a loop exit could split
 /// the loop's blocks, and live ranges through the loop would seem longer.
-pub fn merge_blocks(kernel: &mut Kernel) {
+pub fn merge_simd_blocks(kernel: &mut Kernel) {
     let mut edges: SecondaryMap<Block, u32> = SecondaryMap::new();
     let mut positions: SecondaryMap<Block, usize> = SecondaryMap::new();
     for (position, &block) in kernel.layout.iter().enumerate() {

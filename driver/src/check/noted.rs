@@ -1,0 +1,16 @@
+//! What is known of the notes on a kernel.
+
+use spelter_locks::Mutex;
+use spelter_shaders::check::NoteKind;
+
+use super::finding::Finding;
+
+/// Notes that are proven, and dispatches that proved none.
+#[derive(Debug, Default)]
+pub(super) struct Noted(pub(super) Mutex<Proven>);
+
+#[derive(Debug, Default)]
+pub(super) struct Proven {
+    pub(super) notes: Vec<(NoteKind, Finding)>,
+    pub(super) attempts: u32,
+}
