@@ -32,11 +32,11 @@ pub use self::access::cost::AccessCosts;
 use self::plans::Plans;
 pub use self::prepare::{PREPARE_PASSES, PreparePass};
 use self::prepare::{Prepared, prepare};
-use super::simd::builder::Builder;
-use super::simd::ssa::{Unwritten, Variable};
-use super::simd::{Block, Kernel, LANES, Type, Value};
 use crate::analysis::{Shape, Uniformity};
 use crate::ir;
+use crate::simd::builder::Builder;
+use crate::simd::ssa::{Unwritten, Variable};
+use crate::simd::{Block, Kernel, LANES, Type, Value};
 
 /// The reason why a kernel cannot be vectorized: the interpreter has to run it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -140,7 +140,7 @@ impl<'a> Widen<'a> {
         simd.inline = plans.inline.clone();
         simd.tables.clone_from(&plans.layout.tables);
         let mut builder = Builder::new(simd);
-        let exec = builder.constant(Type::Mask, super::simd::builder::ALL);
+        let exec = builder.constant(Type::Mask, crate::simd::builder::ALL);
         let subgroup = subgroup_loop::regions::Subgroup::new(&mut builder, kernel);
         let mut declare = |value: ir::Value| {
             let ty = values::type_of(kernel.ty(value), Shape::Varying);
