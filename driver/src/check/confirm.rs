@@ -8,7 +8,9 @@ use spelter_shaders::check::{self, Agents};
 use spelter_shaders::ir::Site;
 
 use super::log::{Accessed, Index, Log, Word};
-use super::slice::{EFFORT, OnePath, Purpose, Slice, Undecided, by_a_path, decide_long, for_repair, slice_of};
+use super::slice::{
+    MAX_EFFORT_OF_CANDIDATE, OnePath, Purpose, Slice, Undecided, by_a_path, decide_long, for_repair, slice_of,
+};
 use super::word_facts::{LastWord, WordFacts};
 
 /// The most pairs of accesses that are decided for a candidate.
@@ -20,10 +22,10 @@ const MAX_LOOKS: usize = 1 << 24;
 const LOOKS_OF_EFFORT: usize = 4;
 
 /// The most effort for all candidates of a dispatch, in nodes of paths.
-const MAX_EFFORT: usize = 4 * EFFORT;
+const MAX_EFFORT: usize = 4 * MAX_EFFORT_OF_CANDIDATE;
 
 /// The most for all slices for repairs of a dispatch: races that come later are explained by what decides.
-const MAX_FOR_REPAIR: usize = EFFORT / 4;
+const MAX_FOR_REPAIR: usize = MAX_EFFORT_OF_CANDIDATE / 4;
 
 /// The part of what is left for a candidate that the slice for a repair may take.
 const EFFORT_OF_REPAIR: usize = 4;
@@ -405,7 +407,7 @@ impl Room {
 
     /// The effort for a candidate: a part of what is left, so that there is some for the last one.
     fn take_effort(&mut self) -> usize {
-        let effort = EFFORT.min(self.effort / 4);
+        let effort = MAX_EFFORT_OF_CANDIDATE.min(self.effort / 4);
         self.effort -= effort;
         effort
     }
@@ -456,7 +458,7 @@ pub fn verdict(log: &Log, first: usize, second: usize) -> Result<bool, Undecided
     if !conflict(log, first, second) {
         return Ok(false);
     }
-    Ok(decide(log, (first, second), &mut { EFFORT })?.is_some())
+    Ok(decide(log, (first, second), &mut { MAX_EFFORT_OF_CANDIDATE })?.is_some())
 }
 
 /// The verdict on two accesses that conflict: a slice in which they race; `None` if they are ordered, or the profile

@@ -8,7 +8,7 @@ use crate::ir::Op;
 use crate::simd::{InstData, Type, Value, WideOp, pure_result};
 
 /// Operations that are hoisted to the entry for one vector, at most.
-const LIFTED: usize = 4;
+const MAX_HOISTED: usize = 4;
 
 impl Builder {
     /// A constant; for a vector, the same in all lanes.
@@ -67,12 +67,12 @@ impl Builder {
     /// Hoists a vector to the entry if it is computed from the workgroup's scalars by few operations; otherwise returns
     /// it unchanged. The vector then occupies a register in the whole kernel, so it must be worth that.
     pub(crate) fn lift(&mut self, vector: Value) -> Value {
-        if self.can_be_lifted(vector, LIFTED) { self.lifted(vector) } else { vector }
+        if self.can_be_lifted(vector, MAX_HOISTED) { self.lifted(vector) } else { vector }
     }
 
     /// A pure operation in the entry, if its operands are available there.
     fn lifted_pure(&mut self, op: Op, args: &[Value]) -> Option<Value> {
-        let all = args.iter().all(|&arg| self.can_be_lifted(arg, LIFTED));
+        let all = args.iter().all(|&arg| self.can_be_lifted(arg, MAX_HOISTED));
         all.then(|| {
             let args = args.iter().map(|&arg| self.lifted(arg)).collect();
             self.emit_in_entry(InstData::Pure { op, args })
