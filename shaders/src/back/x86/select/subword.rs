@@ -2,8 +2,8 @@
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
-use smallvec::SmallVec;
 
+use super::registers::OperandSlots;
 use super::row::jump_unless_inside;
 use super::{Result, Select, VectorIsa};
 use crate::back::x86::Isa;
@@ -14,13 +14,6 @@ use crate::back::x86::pool::PooledConstant;
 use crate::back::x86::vcode::{Expand, InstKind};
 use crate::ir::{Op, Width};
 use crate::simd::{Inst, InstData, LANES, LaneAddress, Row, Value};
-
-pub(super) type OperandSlots = SmallVec<[Operand; 16]>;
-
-fn slot(operands: &mut OperandSlots, operand: Operand) -> u8 {
-    operands.push(operand);
-    operands.len() as u8 - 1
-}
 
 /// A row's address with slots for its registers.
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +37,9 @@ impl<V: VectorIsa> Select<'_, V> {
             None => Ok(self.reg(row.limit)?),
         };
         let temps = [(); 4].map(|()| Operand::reg_temp(self.general()));
-        let (base, index) = (slot(operands, Operand::reg_use(base)), slot(operands, Operand::reg_use(index)));
-        let limit = limit.map_or_else(Err, |reg| Ok(slot(operands, Operand::reg_use(reg))));
-        let temps = temps.map(|temp| slot(operands, temp));
+        let (base, index) = (operands.add(Operand::reg_use(base)), operands.add(Operand::reg_use(index)));
+        let limit = limit.map_or_else(Err, |reg| Ok(operands.add(Operand::reg_use(reg))));
+        let temps = temps.map(|temp| operands.add(temp));
         self.code.scratch = true;
         Ok(RowAddress { isa: V::ISA, width: row.width, base, disp, index, limit, temps })
     }
@@ -99,9 +92,9 @@ impl<V: VectorIsa> Select<'_, V> {
         self.code.floats |= floats;
         let mut operands: OperandSlots = value.as_ref().iter().map(|&half| Operand::reg_use(half)).collect();
         let place = self.part_place(row, &mut operands)?;
-        let bits = bits.map(|bits| slot(&mut operands, Operand::reg_use(bits)));
+        let bits = bits.map(|bits| operands.add(Operand::reg_use(bits)));
         let vectors = [(); 2].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float)));
-        let vectors = vectors.map(|temp| slot(&mut operands, temp));
+        let vectors = vectors.map(|temp| operands.add(temp));
         let order = self.code.pool.vector(match row.width {
             Width::Byte => std::array::from_fn(|word| if word % 4 == 0 { 0x0c08_0400 } else { 0x8080_8080 }),
             _ => std::array::from_fn(|word| [0x0504_0100, 0x0d0c_0908, 0x8080_8080, 0x8080_8080][word % 4]),
@@ -129,12 +122,12 @@ impl<V: VectorIsa> Select<'_, V> {
         halves: [[VReg; 2]; 2],
         bits: VReg,
     ) -> (LaneStores, OperandSlots) {
-        let mut operands = OperandSlots::new();
-        let halves = halves.map(|pair| pair.map(|half| slot(&mut operands, Operand::reg_use(half))));
-        let (base, bits) = (slot(&mut operands, Operand::reg_use(base)), slot(&mut operands, Operand::reg_use(bits)));
-        let temps = [(); 3].map(|()| slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Int))));
+        let mut operands = OperandSlots::default();
+        let halves = halves.map(|pair| pair.map(|half| operands.add(Operand::reg_use(half))));
+        let (base, bits) = (operands.add(Operand::reg_use(base)), operands.add(Operand::reg_use(bits)));
+        let temps = [(); 3].map(|()| operands.add(Operand::reg_temp(self.code.vreg(RegClass::Int))));
         let parts = halves.map(|vector| {
-            let temp = slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Float)));
+            let temp = operands.add(Operand::reg_temp(self.code.vreg(RegClass::Float)));
             VectorRegisters { isa: V::ISA, vector, temp }
         });
         self.code.scratch = true;
