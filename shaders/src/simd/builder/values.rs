@@ -273,10 +273,10 @@ impl Builder {
         }
     }
 
-    /// A value that only the lanes of a mask hold; later selects fill in the other lanes. For words, the other lanes
-    /// are unspecified. For booleans they are false, since a scalar may be made of the value before each lane has its
-    /// own.
-    pub(crate) fn held_by(&mut self, lanes: Value, value: Value) -> Value {
+    /// A value that matters only in the lanes of a mask; later selects fill in the other lanes. For words, the other
+    /// lanes are unspecified. For booleans they are false, since a scalar may be made of the value before each lane has
+    /// its own.
+    pub(crate) fn only_in(&mut self, lanes: Value, value: Value) -> Value {
         let is_mask = self.ty(value) == Type::Mask && self.ty(lanes) == Type::Mask;
         if is_mask && self.kernel.constant(value).is_none() { self.and(lanes, value) } else { value }
     }
@@ -289,7 +289,7 @@ impl Builder {
             Some(bits) if bits == all => then,
             _ if then == otherwise => then,
             _ if matches!(self.kernel.definition(otherwise), Some(InstData::Undef { .. })) => {
-                self.held_by(condition, then)
+                self.only_in(condition, then)
             }
             _ => self.emit_one(InstData::Select { condition, then, otherwise }),
         }

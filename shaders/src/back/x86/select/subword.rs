@@ -29,7 +29,7 @@ struct RowAddress {
 }
 
 impl<V: VectorIsa> Select<'_, V> {
-    fn part_place(&mut self, row: &Row, operands: &mut OperandSlots) -> Result<RowAddress> {
+    fn row_address(&mut self, row: &Row, operands: &mut OperandSlots) -> Result<RowAddress> {
         let (base, disp) = self.base(row.base, 0)?;
         let index = self.reg(row.index)?;
         let limit = match self.constant(row.limit) {
@@ -44,13 +44,13 @@ impl<V: VectorIsa> Select<'_, V> {
         Ok(RowAddress { isa: V::ISA, width: row.width, base, disp, index, limit, temps })
     }
 
-    /// Loads a row of parts; of halves that only a conversion to floats uses, its floats.
+    /// Loads contiguous sub-words; of halves that only a conversion to floats uses, its floats.
     pub(super) fn load_subword_row(&mut self, inst: Inst, row: &Row) -> Result {
         let converted = self.floats_of(inst, row);
         let results = V::define(self, self.kernel.results[converted.unwrap_or(inst)][0]);
         let mut operands: OperandSlots =
             results.as_ref().iter().map(|&result| Operand::reg_def_at_start(result)).collect();
-        let place = self.part_place(row, &mut operands)?;
+        let place = self.row_address(row, &mut operands)?;
         let floats = converted.is_some();
         self.code.floats |= floats;
         self.code.push(InstKind::Sequence(Box::new(LoadSubwordRow { place, floats })), &operands);
@@ -83,7 +83,7 @@ impl<V: VectorIsa> Select<'_, V> {
         Some(args[0])
     }
 
-    /// Stores a row of parts; a deferred conversion of floats to halves is merged.
+    /// Stores contiguous sub-words; a deferred conversion of floats to halves is merged.
     pub(super) fn store_subword_row(&mut self, row: &Row, value: Value, mask: Value) -> Result {
         let bits = if self.is_all(mask) { None } else { Some(V::mask_bits(self, mask)?) };
         let converted = self.halves_of(row, value);
@@ -91,7 +91,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let floats = converted.is_some();
         self.code.floats |= floats;
         let mut operands: OperandSlots = value.as_ref().iter().map(|&half| Operand::reg_use(half)).collect();
-        let place = self.part_place(row, &mut operands)?;
+        let place = self.row_address(row, &mut operands)?;
         let bits = bits.map(|bits| operands.add(Operand::reg_use(bits)));
         let vectors = [(); 2].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float)));
         let vectors = vectors.map(|temp| operands.add(temp));
@@ -104,7 +104,7 @@ impl<V: VectorIsa> Select<'_, V> {
         Ok(())
     }
 
-    /// Stores parts lane by lane.
+    /// Stores sub-words lane by lane.
     pub(super) fn scatter_subwords(&mut self, width: Width, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         let bits = V::mask_bits(self, mask)?;
         let halves = [self.halves(lanes.index)?, self.halves(value)?];
@@ -167,7 +167,7 @@ impl RowAddress {
         MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.base), index, self.width.bytes(), disp, 1)
     }
 
-    /// Jumps to `cold` unless all 16 parts are in bounds.
+    /// Jumps to `cold` unless all 16 sub-words are in bounds.
     fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
         let limit = self.limit.map(|limit| regs.gpr(limit));
         jump_unless_inside(asm, regs.gpr(self.index), limit, regs.gpr(self.temps[0]), cold);
@@ -309,7 +309,7 @@ struct StoreSubwordRow {
     bits: Option<u8>,
     /// Temporary vector registers.
     vectors: [u8; 2],
-    /// The byte shuffle that packs the parts of a 128-bit lane.
+    /// The byte shuffle that packs the sub-words of a 128-bit lane.
     order: PooledConstant,
     /// Whether the operands are floats that are converted to halves.
     floats: bool,

@@ -106,7 +106,7 @@ impl<V: VectorIsa> Select<'_, V> {
 }
 
 impl GroupAddress {
-    /// Words (or parts) of an element.
+    /// Words or sub-words of an element.
     pub(super) fn count(&self) -> u8 {
         self.limits.len() as u8
     }
