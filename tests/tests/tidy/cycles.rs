@@ -1,6 +1,6 @@
 //! Files and folders of a crate that need each other are listed here. All others of the crate are in layers, as those
-//! of the compiler are (`layers.rs`), so that they can be read, tested and moved one after another. A folder counts as a
-//! whole: its own files and folders may use each other.
+//! of the compiler are (`layers.rs`), so that they can be read, tested and moved one after another. A folder counts as
+//! a whole: its own files and folders may use each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 

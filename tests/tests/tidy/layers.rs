@@ -73,8 +73,8 @@ fn layers_of_the_compiler_use_only_those_below() {
     }
 }
 
-/// What follows `crate::` in a file, tests and comments left out: a name, or the first names of a list in braces. As many
-/// `super::` as lead from the file, which has this path below `src`, to the root of the crate are `crate::`.
+/// What follows `crate::` in a file, tests and comments left out: a name, or the first names of a list in braces. As
+/// many `super::` as lead from the file, which has this path below `src`, to the root of the crate are `crate::`.
 pub(super) fn uses(path: &str, text: &str) -> BTreeSet<String> {
     let module = path.trim_end_matches(".rs").trim_end_matches("/mod");
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
