@@ -51,7 +51,7 @@ struct MarksApart {
     at: usize,
     /// Its first address.
     start: u64,
-    /// From there on a byte for each so many bytes of memory.
+    /// One mark byte per `grain` bytes.
     grain: u32,
     /// A byte for each word of the planes' memory, which begins at 0.
     planes: Arc<Planes>,

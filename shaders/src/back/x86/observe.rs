@@ -52,10 +52,10 @@ impl<'a> Monitor<'a> {
         self.watch.ends(self.invocations);
     }
 
-    /// What a subgroup does; the rows are those of the routine.
+    /// Calls the observer for a subgroup that executes a check; `rows` are the operands of the routine.
     #[inline(never)]
     pub(super) fn run(&mut self, routine: &CheckRoutine, resources: Resources<'_>, rows: &[[u32; 16]]) {
-        // It is of the workgroup: the first row says nothing.
+        // All invocations of the workgroup are at the barrier: the rows say nothing more.
         if let CheckRoutine::Barrier(site) = *routine {
             return self.watch.meet(site, self.invocations);
         }
