@@ -8,8 +8,8 @@ use spelter_shaders::ir::BindingKind;
 
 use super::AccessInfo;
 use super::events::{Barrier, Event, Events};
-use super::mending::Mending;
 use super::order::{Lack, Order, Point};
+use super::repair_trial::Mending;
 use super::scope::{Accesses, Side, Stage, Stages};
 use crate::check::checker::Checker;
 use crate::check::finding::{
