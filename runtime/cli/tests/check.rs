@@ -212,7 +212,7 @@ fn races_that_shipped_in_glsl_are_reported_at_their_lines() {
     }
 }
 
-/// What races between workgroups in WGSL, mended as the reports say: the two parts are dispatches of their own.
+/// What races between workgroups in WGSL, repaired as the reports say: the two parts are dispatches of their own.
 #[test]
 fn two_dispatches_silence_races_between_workgroups() -> Result<(), spelter::Error> {
     let context = Context::builder().check(CheckOptions::default()).build()?;
