@@ -160,8 +160,8 @@ fn barrier(command: &CommandBuffer, src: Side, dst: Side) {
 struct Mistake {
     title: &'static str,
     text: &'static str,
-    mend: &'static str,
-    /// Runs the program, as it is or mended.
+    repair: &'static str,
+    /// Runs the program, as it is or repaired.
     run: fn(&Scene, bool),
 }
 
@@ -169,12 +169,12 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "A dispatch reads what the one before it wrote",
         text: "Commands of a command buffer start in order, and nothing makes the second one wait for the first one.",
-        mend: "`vkCmdPipelineBarrier2` between them, from `COMPUTE_SHADER`, `SHADER_STORAGE_WRITE` to \
+        repair: "`vkCmdPipelineBarrier2` between them, from `COMPUTE_SHADER`, `SHADER_STORAGE_WRITE` to \
                `COMPUTE_SHADER`, `SHADER_STORAGE_READ`.",
-        run: |scene, mended| {
+        run: |scene, repaired| {
             scene.run(|command| {
                 scene.blur(command);
-                if mended {
+                if repaired {
                     barrier(command, SHADER_WRITE, SHADER_READ);
                 }
                 scene.sum(command);
@@ -184,12 +184,12 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "Two submissions are believed to wait for each other",
         text: "Submissions to one queue start in order, as commands do.",
-        mend: "The same barrier at the end of the first command buffer or at the start of the second one; a \
+        repair: "The same barrier at the end of the first command buffer or at the start of the second one; a \
                semaphore; or a fence that the host waits for between the two calls.",
-        run: |scene, mended| {
+        run: |scene, repaired| {
             let first = scene.record(|command| {
                 scene.blur(command);
-                if mended {
+                if repaired {
                     barrier(command, SHADER_WRITE, SHADER_READ);
                 }
             });
@@ -202,12 +202,12 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "A barrier names the stage of another command",
         text: "What precedes the barrier here is a transfer, and its first scope has the stage of dispatches.",
-        mend: "`ALL_TRANSFER` (or `CLEAR` for fills and updates, `COPY` for copies) with `TRANSFER_WRITE` as the \
+        repair: "`ALL_TRANSFER` (or `CLEAR` for fills and updates, `COPY` for copies) with `TRANSFER_WRITE` as the \
                source.",
-        run: |scene, mended| {
+        run: |scene, repaired| {
             scene.run(|command| {
                 scene.upload(command);
-                barrier(command, if mended { TRANSFER_WRITE } else { SHADER_WRITE }, SHADER_READ);
+                barrier(command, if repaired { TRANSFER_WRITE } else { SHADER_WRITE }, SHADER_READ);
                 scene.blur(command);
             });
         },
@@ -215,11 +215,11 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "A barrier has a read as its source",
         text: "`srcAccessMask` is for writes: they are made available. To name a read there has no effect.",
-        mend: "`SHADER_STORAGE_WRITE` in `srcAccessMask`.",
-        run: |scene, mended| {
+        repair: "`SHADER_STORAGE_WRITE` in `srcAccessMask`.",
+        run: |scene, repaired| {
             scene.run(|command| {
                 scene.blur(command);
-                barrier(command, if mended { SHADER_WRITE } else { SHADER_READ }, SHADER_READ);
+                barrier(command, if repaired { SHADER_WRITE } else { SHADER_READ }, SHADER_READ);
                 scene.sum(command);
             });
         },
@@ -231,12 +231,12 @@ const MISTAKES: [Mistake; 10] = [
                Dependencies\"); checked mode takes this one between commands. The appendix \"Memory Model\" asks for \
                availability only, which decides in kernels (the switch `overwrite` of [the memory \
                model](memory-model.md)).",
-        mend: "`SHADER_STORAGE_READ` and `SHADER_STORAGE_WRITE` in `dstAccessMask`.",
-        run: |scene, mended| {
+        repair: "`SHADER_STORAGE_READ` and `SHADER_STORAGE_WRITE` in `dstAccessMask`.",
+        run: |scene, repaired| {
             scene.run(|command| {
                 scene.blur(command);
                 let both = (S::COMPUTE_SHADER, A::SHADER_READ | A::SHADER_WRITE);
-                barrier(command, SHADER_WRITE, if mended { both } else { SHADER_READ });
+                barrier(command, SHADER_WRITE, if repaired { both } else { SHADER_READ });
                 scene.count(command);
             });
         },
@@ -245,11 +245,11 @@ const MISTAKES: [Mistake; 10] = [
         title: "`SHADER_READ` for a uniform buffer",
         text: "Uniform buffers have an access of their own. So have the workgroup counts of an indirect dispatch, \
                which are read in stage `DRAW_INDIRECT` as `INDIRECT_COMMAND_READ`.",
-        mend: "`UNIFORM_READ` in `dstAccessMask`.",
-        run: |scene, mended| {
+        repair: "`UNIFORM_READ` in `dstAccessMask`.",
+        run: |scene, repaired| {
             scene.run(|command| {
                 command.update_buffer(&scene.factors.buffer, 0, &[3; 64]).unwrap();
-                let access = if mended { A::UNIFORM_READ } else { A::SHADER_READ };
+                let access = if repaired { A::UNIFORM_READ } else { A::SHADER_READ };
                 barrier(command, TRANSFER_WRITE, (S::COMPUTE_SHADER, access));
                 scene.scale(command);
             });
@@ -259,12 +259,12 @@ const MISTAKES: [Mistake; 10] = [
         title: "A buffer barrier for a part of the buffer, or for another one",
         text: "A buffer barrier orders all commands of its stages, and makes the values of its range available and \
                visible, no others.",
-        mend: "The range that is used (`VK_WHOLE_SIZE`), or a memory barrier.",
-        run: |scene, mended| {
+        repair: "The range that is used (`VK_WHOLE_SIZE`), or a memory barrier.",
+        run: |scene, repaired| {
             scene.run(|command| {
                 scene.blur(command);
                 let (src_access, dst_access) = (SHADER_WRITE.1, SHADER_READ.1);
-                let (buffer, size) = (&scene.blurred.buffer, if mended { vk::WHOLE_SIZE } else { 32 });
+                let (buffer, size) = (&scene.blurred.buffer, if repaired { vk::WHOLE_SIZE } else { 32 });
                 let range = BufferMemoryBarrier { src_access, dst_access, buffer, offset: 0, size };
                 command.pipeline_barrier(SHADER_WRITE.0, SHADER_READ.0, &[], &[range]).unwrap();
                 scene.sum(command);
@@ -274,13 +274,13 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "A semaphore is waited for in a stage that does not use the memory",
         text: "`pWaitDstStageMask` says which commands wait. The others of the submission do not.",
-        mend: "The stage of the first command that uses the memory, here `COMPUTE_SHADER`; `ALL_COMMANDS` if in doubt.",
-        run: |scene, mended| {
+        repair: "The stage of the first command that uses the memory, here `COMPUTE_SHADER`; `ALL_COMMANDS` if in doubt.",
+        run: |scene, repaired| {
             let (first, second) =
                 (scene.record(|command| scene.blur(command)), scene.record(|command| scene.sum(command)));
             let done = scene.device.create_semaphore();
             let signals = [SemaphoreSubmit::new(&done, 0)];
-            let stages = if mended { S2::COMPUTE_SHADER } else { S2::ALL_TRANSFER };
+            let stages = if repaired { S2::COMPUTE_SHADER } else { S2::ALL_TRANSFER };
             let waits = [SemaphoreSubmit { stages, ..SemaphoreSubmit::new(&done, 0) }];
             let queues = scene.device.queues();
             queues[0].submit_all(&[SubmitInfo { waits: &[], commands: &[&first], signals: &signals }], None).unwrap();
@@ -291,9 +291,9 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "The host reads before it has waited",
         text: "That a submission was early does not mean that it has ended. Here the host has waited for another one.",
-        mend: "A fence of the submission, or a timeline semaphore that it signals (`vkWaitForFences`, \
+        repair: "A fence of the submission, or a timeline semaphore that it signals (`vkWaitForFences`, \
                `vkWaitSemaphores`), or `vkQueueWaitIdle`.",
-        run: |scene, mended| {
+        run: |scene, repaired| {
             let command = scene.record(|command| {
                 scene.blur(command);
                 barrier(command, SHADER_WRITE, (S::HOST, A::HOST_READ));
@@ -304,7 +304,7 @@ const MISTAKES: [Mistake; 10] = [
             // For a report that is always the same: the dispatch has run by now, and the host does not know.
             let done = scene.done.done.lock().unwrap();
             drop(scene.done.changed.wait_while(done, |done| !*done).unwrap());
-            let waited = if mended { &fence } else { &other };
+            let waited = if repaired { &fence } else { &other };
             assert!(waited.wait(None).unwrap());
             let _ = scene.blurred.read();
             scene.idle();
@@ -315,12 +315,12 @@ const MISTAKES: [Mistake; 10] = [
         text: "A fence makes values available to the device. To the host a barrier does, in all types of memory that \
                are not coherent, and by the rules of Vulkan in the others, too. Of a mapped pointer this is a note, \
                since Spelter does not see whether the host reads.",
-        mend: "A barrier at the end of the command buffer: from `COMPUTE_SHADER`, `SHADER_STORAGE_WRITE` to `HOST`, \
+        repair: "A barrier at the end of the command buffer: from `COMPUTE_SHADER`, `SHADER_STORAGE_WRITE` to `HOST`, \
                `HOST_READ`.",
-        run: |scene, mended| {
+        run: |scene, repaired| {
             let command = scene.record(|command| {
                 scene.blur(command);
-                if mended {
+                if repaired {
                     barrier(command, SHADER_WRITE, (S::HOST, A::HOST_READ));
                 }
             });
@@ -371,10 +371,10 @@ fn section() -> String {
         let scene = Scene::new();
         (mistake.run)(&scene, true);
         let silent = scene.device.take_findings();
-        assert!(silent.is_empty(), "{} mended: {}", mistake.title, texts(&silent));
+        assert!(silent.is_empty(), "{} repaired: {}", mistake.title, texts(&silent));
         section.push_str(&format!("\n## {number}. {}\n\n{}\n", mistake.title, paragraph(mistake.text)));
         section.push_str(&format!("```text\n{}```\n\n", wrapped(&found[0].to_string())));
-        section.push_str(&paragraph(&format!("What mends it: {}", mistake.mend)));
+        section.push_str(&paragraph(&format!("Repair: {}", mistake.repair)));
     }
     section
 }

@@ -57,10 +57,10 @@ fn values_are_made_visible_to_the_host() {
     let words = [0; 2].map(|_| Words::zeros(&device, 16));
     let kernel = step(&device);
     let set = kernel.set(&device, STORAGE, &[&words[0], &words[1]]);
-    let run = |mended: bool, reads: bool| {
+    let run = |repaired: bool, reads: bool| {
         let command = recorded(&device, vk::CommandBufferUsageFlags::empty(), |command| {
             dispatch(command, &kernel, &set);
-            if mended {
+            if repaired {
                 barrier(command, SHADER_WRITE, (S::HOST, A::HOST_READ));
             }
         });
@@ -115,13 +115,13 @@ fn a_copy_waits_for_what_used_its_target() {
     let words = [0; 3].map(|_| Words::zeros(&device, 16));
     let [source, pooled, other] = &words;
     let kernel = step(&device);
-    let run = |uses: [&Words; 2], mended: bool| {
+    let run = |uses: [&Words; 2], repaired: bool| {
         let set = kernel.set(&device, STORAGE, &uses);
         findings(&device, |command| {
             command.fill_buffer(&source.buffer, 0, vk::WHOLE_SIZE, 1).unwrap();
             dispatch(command, &kernel, &set);
             barrier(command, (S::TRANSFER, A::TRANSFER_WRITE), (S::TRANSFER, A::TRANSFER_READ));
-            if mended {
+            if repaired {
                 barrier(command, SHADER_WRITE, (S::TRANSFER, A::TRANSFER_WRITE));
             }
             let whole = vk::BufferCopy { src_offset: 0, dst_offset: 0, size: 64 };
@@ -224,10 +224,10 @@ fn an_image_is_written_and_then_read() {
     let sets = [&write, &read].map(|kernel| pool.allocate(&kernel.set_layout).unwrap());
     sets.iter().for_each(|set| set.write_images(0, 0, storage, &info).unwrap());
     sets[1].write(1, 0, STORAGE, &[words.whole()]).unwrap();
-    let run = |mended: bool| {
+    let run = |repaired: bool| {
         findings(&device, |command| {
             dispatch(command, &write, &sets[0]);
-            if mended {
+            if repaired {
                 let (old_layout, new_layout) = (vk::ImageLayout::GENERAL, vk::ImageLayout::GENERAL);
                 let (src_access, dst_access) = (SHADER_WRITE.1, SHADER_READ.1);
                 let image =

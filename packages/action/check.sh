@@ -10,8 +10,8 @@ trap 'rm -r "$runner"' EXIT
 setup() { # setup RELEASE: runs the step in the runner's folder
     : >"$runner/env"
     : >"$runner/path"
-    RUNNER_TEMP="$runner" GITHUB_ENV="$runner/env" GITHUB_PATH="$runner/path" SPELTER_VERSION="$2" SPELTER_GRAPHICS=true SPELTER_RELEASE="$1" \
-        "$here/setup.sh"
+    RUNNER_TEMP="$runner" GITHUB_ENV="$runner/env" GITHUB_PATH="$runner/path" \
+        SPELTER_VERSION="$2" SPELTER_GRAPHICS=true SPELTER_RELEASE="$1" "$here/setup.sh"
 }
 
 setup "file://$packages" "$2"
@@ -28,7 +28,8 @@ assert (manifest.parent / json.loads(manifest.read_text())["ICD"]["library_path"
 PYTHON
     LD_LIBRARY_PATH="$(dirname "$VK_DRIVER_FILES")" python3 "$here/../python/tests/compute.py"
     # The program is on the path, and finds the driver.
-    PATH="$(cat "$runner/path"):$PATH" XDG_CACHE_HOME="$runner/cache" spelter exec --no-loader -- python3 "$here/../python/tests/compute.py"
+    PATH="$(cat "$runner/path"):$PATH" XDG_CACHE_HOME="$runner/cache" \
+        spelter exec --no-loader -- python3 "$here/../python/tests/compute.py"
 )
 
 # A file that is not the release's is refused.

@@ -15,7 +15,8 @@ fi
 mkdir -p "$folder"
 cd "$folder"
 for archive in "${archives[@]}"; do
-    curl --fail --silent --show-error --location --retry 5 --remote-name-all "$SPELTER_RELEASE"/{"$archive",SHA256SUMS} || {
+    files=("$SPELTER_RELEASE/$archive" "$SPELTER_RELEASE/SHA256SUMS")
+    curl --fail --silent --show-error --location --retry 5 --remote-name-all "${files[@]}" || {
         echo "error: $SPELTER_RELEASE does not have $archive and SHA256SUMS: is there a release $SPELTER_VERSION?" >&2
         echo "A job that builds Spelter and needs no release is in docs/testing-in-ci.md." >&2
         exit 1

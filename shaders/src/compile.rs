@@ -213,7 +213,7 @@ const MAX_INSTRUCTIONS_READ: usize = 1 << 19;
 /// for each instruction and branch argument in the SIMD form (measured: 90), and a constant.
 const PER_INSTRUCTION: u64 = 4 << 10;
 const PER_OPERAND: u64 = 128;
-const BESIDES: u64 = 4 << 20;
+const FIXED_BYTES: u64 = 4 << 20;
 
 /// Upper bound of host memory for an instruction in the interpreter's form, in bytes.
 const PER_INTERPRETED: u64 = 256;
@@ -225,7 +225,7 @@ pub fn bytes_to_interpret(kernel: &Kernel) -> u64 {
 
 /// Host memory to optimise and vectorize a kernel, at most.
 pub fn bytes_to_widen(kernel: &Kernel) -> u64 {
-    kernel.insts.len() as u64 * PER_INSTRUCTION + BESIDES
+    kernel.insts.len() as u64 * PER_INSTRUCTION + FIXED_BYTES
 }
 
 /// Host memory to make machine code of a SIMD form, at most.

@@ -213,6 +213,18 @@ fn comment_lines_are_short() {
 }
 
 #[test]
+fn lines_of_scripts_and_manifests_are_short() {
+    let mut long = Vec::new();
+    for (path, text) in tracked_texts().into_iter().filter(|(path, _)| path.ends_with(".sh") || path.ends_with(".toml"))
+    {
+        let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.chars().count()));
+        let lines = lines.filter(|&(_, columns)| columns > MAX_COLUMNS);
+        long.extend(lines.map(|(number, columns)| format!("{path}:{number}: {columns}")));
+    }
+    assert!(long.is_empty(), "lines of scripts and manifests with more than {MAX_COLUMNS} columns: {long:#?}");
+}
+
+#[test]
 fn the_rule_of_columns_counts_characters_of_comments() {
     assert!(!is_long_comment(&format!("    /// {}", "é".repeat(112))));
     assert!(is_long_comment(&format!("    /// {}", "é".repeat(113))));

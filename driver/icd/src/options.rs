@@ -106,7 +106,8 @@ pub const VARIABLES: [Variable; 27] = {
         of(
             "SPELTER_ICD_LIBRARY",
             FINDERS,
-            "path of the driver's library; by default it is looked for beside the program spelter, in its lib folder, and inside of the program",
+            "path of the driver's library; by default it is looked for beside the program spelter, in its lib folder, \
+             and inside of the program",
         ),
         of("XDG_CACHE_HOME", DRIVER_AND_WGPU, "the folder for the key of stored pipelines, spelter/pipeline.key in it"),
         of("HOME", DRIVER_AND_WGPU, "if XDG_CACHE_HOME is not set, the key is .cache/spelter/pipeline.key in it"),

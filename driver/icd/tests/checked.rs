@@ -155,7 +155,7 @@ fn what_is_reported_and_the_status_are_variables() {
     let ended = run("off", "race", &[("SPELTER_CHECK", "0")]);
     assert_eq!((ended.output.status.code(), ended.lines.len()), (Some(0), 0), "{}", ended.stderr());
     let ended = run("bad", "right", &[("SPELTER_CHECK_ONLY", "nonsense")]);
-    let complaint = "spelter: SPELTER_CHECK_ONLY=nonsense: `nonsense` is none of the rules: SPELTER-RACE-RAW";
+    let complaint = "spelter: SPELTER_CHECK_ONLY=nonsense: `nonsense` is not a rule; the rules are SPELTER-RACE-RAW";
     assert!(ended.stderr().starts_with(complaint), "{}", ended.stderr());
     let ended = run("file", "race", &[("SPELTER_CHECK_JSON", "/no/such/folder/found.jsonl")]);
     assert_eq!(ended.output.status.code(), Some(66));

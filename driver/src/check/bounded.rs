@@ -34,10 +34,6 @@ impl<L: WorkLimit> Bounded<'_, L> {
 }
 
 impl<L: WorkLimit> Observer for Bounded<'_, L> {
-    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
-        self.observer.inline(checks, buffers)
-    }
-
     fn begin(&mut self, workgroup: u64) {
         self.count(1);
         self.observer.begin(workgroup);
@@ -73,14 +69,6 @@ impl<L: WorkLimit> Observer for Bounded<'_, L> {
         self.observer.meet(workgroup, site, invocations);
     }
 
-    fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
-        self.observer.divergent_barrier(barrier);
-    }
-
-    fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>) {
-        self.observer.release(workgroup, execution, subgroup);
-    }
-
     fn end(&mut self, by: Invocation) {
         self.count(1);
         self.observer.end(by);
@@ -89,5 +77,12 @@ impl<L: WorkLimit> Observer for Bounded<'_, L> {
     fn ends(&mut self, workgroup: u64, invocations: u32) {
         self.count(1);
         self.observer.ends(workgroup, invocations);
+    }
+
+    spelter_shaders::forward_observer! {
+        observer:
+        fn inline(checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory>;
+        fn divergent_barrier(barrier: DivergentBarrier<'_>);
+        fn release(workgroup: u64, execution: Scope, subgroup: Option<u32>);
     }
 }

@@ -8,7 +8,9 @@ use spelter_shaders::check::{self, Agents};
 use spelter_shaders::ir::Site;
 
 use super::log::{Accessed, Index, Log, Word};
-use super::slice::{EFFORT, OnePath, Purpose, Slice, Undecided, by_a_path, decide_long, for_repair, slice_of};
+use super::slice::{
+    MAX_EFFORT_OF_CANDIDATE, OnePath, Purpose, Slice, Undecided, by_a_path, decide_long, for_repair, slice_of,
+};
 use super::word_facts::{LastWord, WordFacts};
 
 /// The most pairs of accesses that are decided for a candidate.
@@ -20,10 +22,10 @@ const MAX_LOOKS: usize = 1 << 24;
 const LOOKS_OF_EFFORT: usize = 4;
 
 /// The most effort for all candidates of a dispatch, in nodes of paths.
-const MAX_EFFORT: usize = 4 * EFFORT;
+const MAX_EFFORT: usize = 4 * MAX_EFFORT_OF_CANDIDATE;
 
 /// The most for all slices for repairs of a dispatch: races that come later are explained by what decides.
-const MAX_FOR_REPAIR: usize = EFFORT / 4;
+const MAX_FOR_REPAIR: usize = MAX_EFFORT_OF_CANDIDATE / 4;
 
 /// The part of what is left for a candidate that the slice for a repair may take.
 const EFFORT_OF_REPAIR: usize = 4;
@@ -114,14 +116,14 @@ pub enum Verdict {
 /// Every pair was decided if the answer is [`Verdict::Refuted`]. If a pair cannot be decided and no other one races,
 /// the answer is [`Verdict::Undecided`].
 pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
-    confirm_within(log, candidate, &mut Room::default())
+    confirm_within(log, candidate, &mut VerdictBudget::default())
 }
 
 /// The same with what is left of the effort for a dispatch.
-pub(super) fn confirm_within(log: &Log, candidate: &Candidate, room: &mut Room) -> Verdict {
-    let mut pairs = Pairs::new(log, candidate, room);
+pub(super) fn confirm_within(log: &Log, candidate: &Candidate, budget: &mut VerdictBudget) -> Verdict {
+    let mut pairs = Pairs::new(log, candidate, budget);
     let race = pairs.first_race().map(|race| pairs.confirmed(race));
-    pairs.give_back(room);
+    pairs.give_back(budget);
     match race {
         Some(race) => Verdict::Confirmed(Box::new(race)),
         None => match pairs.undecided() {
@@ -136,14 +138,14 @@ pub(super) fn confirm_within(log: &Log, candidate: &Candidate, room: &mut Room) 
 /// # Errors
 ///
 /// It is not known.
-pub(super) fn is_race(log: &Log, candidate: &Candidate, room: &mut Room) -> Result<bool, Undecided> {
+pub(super) fn is_race(log: &Log, candidate: &Candidate, budget: &mut VerdictBudget) -> Result<bool, Undecided> {
     // Of a word that thousands of instructions access, few accesses are those of two instructions.
     let is_asked = |accessed: Accessed| candidate.first.matches(&accessed) || candidate.second.matches(&accessed);
     let all = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
     let accesses: Vec<Index> = all.iter().copied().filter(|&index| is_asked(log.accessed(index))).collect();
-    let mut pairs = Pairs::of(log, candidate, &accesses, Rc::new(WordFacts::new(log, &accesses)), room);
+    let mut pairs = Pairs::of(log, candidate, &accesses, Rc::new(WordFacts::new(log, &accesses)), budget);
     let is_race = pairs.first_race().is_some();
-    pairs.give_back(room);
+    pairs.give_back(budget);
     match pairs.undecided() {
         Some((why, _)) if !is_race => Err(why),
         _ => Ok(is_race),
@@ -176,8 +178,8 @@ pub(super) struct RacingPair {
 
 impl<'a> Pairs<'a> {
     /// The pairs, with a part of the effort that is left for the dispatch.
-    pub(super) fn new(log: &'a Log, candidate: &'a Candidate, room: &mut Room) -> Self {
-        Self::with(&mut LastWord::default(), log, candidate, room)
+    pub(super) fn new(log: &'a Log, candidate: &'a Candidate, budget: &mut VerdictBudget) -> Self {
+        Self::with(&mut LastWord::default(), log, candidate, budget)
     }
 
     /// The same, with what is known of the word that was asked about before.
@@ -185,10 +187,10 @@ impl<'a> Pairs<'a> {
         last: &mut LastWord<'l>,
         log: &'l Log,
         candidate: &'a Candidate,
-        room: &mut Room,
+        budget: &mut VerdictBudget,
     ) -> Self {
         let accesses = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
-        Self::of(log, candidate, accesses, last.facts(log, candidate.word, accesses), room)
+        Self::of(log, candidate, accesses, last.facts(log, candidate.word, accesses), budget)
     }
 
     /// The pairs of some accesses to the word, of which these are the facts.
@@ -197,15 +199,15 @@ impl<'a> Pairs<'a> {
         candidate: &'a Candidate,
         accesses: &'a [Index],
         facts: Rc<WordFacts<'a>>,
-        room: &mut Room,
+        budget: &mut VerdictBudget,
     ) -> Self {
         Self {
             log,
             candidate,
             accesses,
             facts,
-            effort: room.take_effort(),
-            for_repair: std::mem::take(&mut room.for_repair),
+            effort: budget.take_effort(),
+            for_repair: std::mem::take(&mut budget.for_repair),
             conflicting: false,
             decided: 0,
             open: None,
@@ -219,9 +221,9 @@ impl<'a> Pairs<'a> {
     }
 
     /// Gives back the effort that is left.
-    pub(super) fn give_back(&mut self, room: &mut Room) {
-        room.effort += std::mem::take(&mut self.effort);
-        room.for_repair += std::mem::take(&mut self.for_repair);
+    pub(super) fn give_back(&mut self, budget: &mut VerdictBudget) {
+        budget.effort += std::mem::take(&mut self.effort);
+        budget.for_repair += std::mem::take(&mut self.for_repair);
     }
 
     /// The places before one of which the accesses may race with it: barriers order those in between.
@@ -372,9 +374,9 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// What may yet be done to decide about a dispatch.
+/// Remaining budget of a dispatch's verdicts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct VerdictBudget {
     /// Nodes of paths.
     effort: usize,
     /// Those of them that slices for repairs may take.
@@ -385,13 +387,13 @@ pub(super) struct Room {
     decisions: usize,
 }
 
-impl Default for Room {
+impl Default for VerdictBudget {
     fn default() -> Self {
         Self { effort: MAX_EFFORT, for_repair: MAX_FOR_REPAIR, looks: MAX_LOOKS, decisions: 4 * MAX_PAIRS }
     }
 }
 
-impl Room {
+impl VerdictBudget {
     /// For trials of repairs that may do so much work.
     pub(super) fn within(work: u64) -> Self {
         let all = Self::default();
@@ -405,7 +407,7 @@ impl Room {
 
     /// The effort for a candidate: a part of what is left, so that there is some for the last one.
     fn take_effort(&mut self) -> usize {
-        let effort = EFFORT.min(self.effort / 4);
+        let effort = MAX_EFFORT_OF_CANDIDATE.min(self.effort / 4);
         self.effort -= effort;
         effort
     }
@@ -456,7 +458,7 @@ pub fn verdict(log: &Log, first: usize, second: usize) -> Result<bool, Undecided
     if !conflict(log, first, second) {
         return Ok(false);
     }
-    Ok(decide(log, (first, second), &mut { EFFORT })?.is_some())
+    Ok(decide(log, (first, second), &mut { MAX_EFFORT_OF_CANDIDATE })?.is_some())
 }
 
 /// The verdict on two accesses that conflict: a slice in which they race; `None` if they are ordered, or the profile

@@ -40,7 +40,7 @@ pub(super) struct DispatchRun<'a> {
     pub(super) is_large: Cell<bool>,
     /// Whether the memory is not that after the dispatch, since the latest replay did not come to its end.
     pub(super) is_partial: Cell<bool>,
-    /// Whether it is not, since a changed kernel ran. Later replays do not mend that: they write what the kernel does.
+    /// Whether it is not, since a changed kernel ran. Later replays do not restore it: they write what the kernel does.
     pub(super) is_changed: Cell<bool>,
     /// Whether that memory was copied.
     pub(super) is_kept: bool,

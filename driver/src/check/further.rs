@@ -8,7 +8,7 @@ use std::hash::Hash;
 use foldhash::{HashMap, HashSet};
 use spelter_shaders::ir::Site;
 
-use super::confirm::{Confirmed, Pairs, RacingPair, Room};
+use super::confirm::{Confirmed, Pairs, RacingPair, VerdictBudget};
 use super::log::Accessed;
 use super::slice::Undecided;
 
@@ -43,8 +43,8 @@ pub(super) struct OpenPair {
 
 /// The state of a search.
 struct Search<K> {
-    /// What may yet be done for the word.
-    room: Room,
+    /// The remaining budget of the word.
+    budget: VerdictBudget,
     /// Pairs of instructions by how many of their pairs of accesses are ordered. Those that are ordered in one round of
     /// a loop are so in the next, as a rule.
     ordered: HashMap<(Site, Site), u32>,
@@ -56,16 +56,16 @@ struct Search<K> {
 
 impl Pairs<'_> {
     /// Races that are not known yet, of which each `key` is one, the nearest accesses first, and what stays open if
-    /// `room` does not suffice.
+    /// `budget` does not suffice.
     pub(super) fn further_races<K: Copy + Eq + Hash>(
         &mut self,
-        room: &mut Room,
+        budget: &mut VerdictBudget,
         known: &mut HashSet<K>,
         key: impl Fn(&Accessed, &Accessed) -> K,
     ) -> Further<K> {
-        let share = room.at_most(MAX_LOOKS_OF_ONE, MAX_PAIRS_OF_ONE);
+        let share = budget.at_most(MAX_LOOKS_OF_ONE, MAX_PAIRS_OF_ONE);
         let (ordered, waiting, open) = (HashMap::default(), Default::default(), HashMap::default());
-        let mut search = Search { room: share, ordered, waiting, open };
+        let mut search = Search { budget: share, ordered, waiting, open };
         let mut races = Vec::new();
         let of =
             |pairs: &Self, (first, second): (usize, usize)| key(&pairs.described()[first], &pairs.described()[second]);
@@ -76,12 +76,12 @@ impl Pairs<'_> {
             let [others, near] = self.before(second);
             let mut nearest = HashSet::default();
             for first in others.chain(near).rev() {
-                if !search.room.look() {
+                if !search.budget.look() {
                     self.leave_open(&mut search, second, &of);
                     break 'all;
                 }
                 let (pair, key) = ((first, second), of(self, (first, second)));
-                let is_left = !search.room.can_decide() && search.open.contains_key(&key);
+                let is_left = !search.budget.can_decide() && search.open.contains_key(&key);
                 if is_left || known.contains(&key) || !self.conflicts(pair) || self.are_ordered(pair) {
                     continue;
                 }
@@ -108,7 +108,7 @@ impl Pairs<'_> {
                 races.push(self.confirmed(race));
             }
         }
-        room.take(share, search.room);
+        budget.take(share, search.budget);
         let described = |(key, (pair, why, is_seen)): (K, ((usize, usize), Undecided, bool))| {
             let accesses = (self.described()[pair.0], self.described()[pair.1]);
             let are_ordered = search.ordered.get(&self.sites(pair)).is_some_and(|&ordered| ordered >= MANY_ORDERED);
@@ -125,7 +125,7 @@ impl Pairs<'_> {
         key: K,
         places: (usize, usize),
     ) -> Option<RacingPair> {
-        let decided = if search.room.decide() { self.decide(places) } else { Err(Undecided::TooManyPairs) };
+        let decided = if search.budget.decide() { self.decide(places) } else { Err(Undecided::TooManyPairs) };
         match decided {
             Ok(Some(slice)) => return Some(RacingPair { places, slice }),
             Ok(None) => *search.ordered.entry(self.sites(places)).or_default() += 1,

@@ -11,7 +11,7 @@ use spelter_shaders::abi::Outcome;
 use spelter_shaders::check::{Candidates, Detector, Limits, Note, NoteKind, Profile};
 
 use super::checker::EXAMPLES;
-use super::confirm::{Confirmed, Room, Verdict, confirm_within};
+use super::confirm::{Confirmed, Verdict, VerdictBudget, confirm_within};
 use super::dispatch::DispatchRun;
 use super::finding::{Finding, Hazard, Rule, Severity};
 use super::noted::Proven;
@@ -141,8 +141,8 @@ impl DispatchRun<'_> {
         // Notes are about what the profile accepts.
         log.accepts = false;
         found.is_cut |= log.stopped.is_some();
-        let mut room = Room::default();
-        let mut race = |example| match confirm_within(&log, &candidate(example), &mut room) {
+        let mut budget = VerdictBudget::default();
+        let mut race = |example| match confirm_within(&log, &candidate(example), &mut budget) {
             Verdict::Confirmed(race) => Some(*race),
             _ => None,
         };

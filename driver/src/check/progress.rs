@@ -71,41 +71,9 @@ impl<'a> CountingObserver<'a> {
 }
 
 impl Observer for CountingObserver<'_> {
-    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
-        self.observer.inline(checks, buffers)
-    }
-
-    fn begin(&mut self, workgroup: u64) {
-        self.observer.begin(workgroup);
-    }
-
-    fn access(&mut self, by: Invocation, site: Site, target: Target) {
-        self.observer.access(by, site, target);
-    }
-
-    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
-        self.observer.accesses(by, site, target, offsets);
-    }
-
-    fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
-        self.observer.atomic(by, site, target, wrote);
-    }
-
-    fn fence(&mut self, by: Invocation, site: Site) {
-        self.observer.fence(by, site);
-    }
-
-    fn arrive(&mut self, by: Invocation, site: Site) {
-        self.observer.arrive(by, site);
-    }
-
     fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
         self.in_workgroup(workgroup);
         self.observer.meet(workgroup, site, invocations);
-    }
-
-    fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
-        self.observer.divergent_barrier(barrier);
     }
 
     fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>) {
@@ -121,6 +89,18 @@ impl Observer for CountingObserver<'_> {
     fn ends(&mut self, workgroup: u64, invocations: u32) {
         self.in_workgroup(workgroup);
         self.observer.ends(workgroup, invocations);
+    }
+
+    spelter_shaders::forward_observer! {
+        observer:
+        fn inline(checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory>;
+        fn begin(workgroup: u64);
+        fn access(by: Invocation, site: Site, target: Target);
+        fn accesses(by: Lanes, site: Site, target: Target, offsets: &[u32; 16]);
+        fn atomic(by: Invocation, site: Site, target: Target, wrote: bool);
+        fn fence(by: Invocation, site: Site);
+        fn arrive(by: Invocation, site: Site);
+        fn divergent_barrier(barrier: DivergentBarrier<'_>);
     }
 }
 

@@ -24,7 +24,7 @@ use super::second_pass::Bound;
 use super::slice::Undecided;
 
 /// What is observed of a dispatch as a whole, at most.
-const SMALL: u64 = 1 << 20;
+const MAX_OBSERVED_AT_ONCE: u64 = 1 << 20;
 
 /// How a replay ended that did not come to its end.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ impl DispatchRun<'_> {
     /// Records; `None` if the dispatch cannot run again.
     pub(super) fn record(&self, wanted: &Wanted) -> Option<Record> {
         if !self.is_large.get() {
-            let limit = if self.ended { SMALL } else { u64::MAX };
+            let limit = if self.ended { MAX_OBSERVED_AT_ONCE } else { u64::MAX };
             let (record, is_cut) = self.record_all(wanted, limit)?;
             if !is_cut || !self.ended || self.pass.is_over() {
                 return Some(record);

@@ -12,7 +12,7 @@ use foldhash::HashSet;
 use spelter_shaders::check::{self, Candidates, Cause, Kind};
 use spelter_shaders::ir::{Kernel, Site};
 
-use super::confirm::{Candidate, Confirmed, Filter, Pairs, Room, Verdict, confirm_within};
+use super::confirm::{Candidate, Confirmed, Filter, Pairs, Verdict, VerdictBudget, confirm_within};
 use super::dispatch::DispatchRun;
 use super::further::{Further, OpenPair};
 use super::log::{Accessed, Log, Word, word};
@@ -62,7 +62,7 @@ struct Races {
     open: BTreeMap<RaceKey, (check::Candidate, OpenPair)>,
     /// Suspicions with words that no record had room for.
     left_out: usize,
-    room: Room,
+    budget: VerdictBudget,
 }
 
 /// Candidates of a kind that are not decided yet.
@@ -173,13 +173,13 @@ impl DispatchRun<'_> {
 
     /// Atomics that order nothing are not needed for a verdict, but a repair may make them order something. Returns
     /// the record that has them.
-    fn with_atomics(&self, races: &mut [LineRace], room: &mut Room) -> Option<Record> {
+    fn with_atomics(&self, races: &mut [LineRace], budget: &mut VerdictBudget) -> Option<Record> {
         let record = self.record(&Wanted::of_races(races.iter().map(|race| (race.word, &race.confirmed))))?;
         for race in races {
             let filter = |of: Accessed| Filter { dispatch: None, site: Some(of.site), by: Some(of.by) };
             let (first, second) = (filter(race.confirmed.first), filter(race.confirmed.second));
             let candidate = Candidate { word: race.word, first, second };
-            if let Verdict::Confirmed(found) = confirm_within(&record.log, &candidate, room) {
+            if let Verdict::Confirmed(found) = confirm_within(&record.log, &candidate, budget) {
                 race.confirmed = *found;
             }
         }
@@ -201,7 +201,7 @@ impl Races {
         };
         let lines = kernel.sites.values().map(|site| number(site.word)).collect();
         let (found, places, known) = (Vec::new(), HashMap::new(), HashSet::default());
-        Self { lines, found, places, known, open: BTreeMap::new(), left_out: 0, room: Room::default() }
+        Self { lines, found, places, known, open: BTreeMap::new(), left_out: 0, budget: VerdictBudget::default() }
     }
 
     /// Asks the axioms about the examples of a kind, and adds the races: the first one counts for the kind. Returns
@@ -215,7 +215,7 @@ impl Races {
         let mut open = Vec::new();
         for &example in &*examples {
             let candidate = candidate(example);
-            let mut pairs = Pairs::with(last, log, &candidate, &mut self.room).suspecting(example);
+            let mut pairs = Pairs::with(last, log, &candidate, &mut self.budget).suspecting(example);
             if let Some(race) = pairs.first_race() {
                 let (first, second) = pairs.accesses(&race);
                 let count = if *is_confirmed { 0 } else { *count };
@@ -234,13 +234,13 @@ impl Races {
             } else if let Some((why, pair)) = pairs.undecided() {
                 open.push(Open { example, why, pair });
             }
-            pairs.give_back(&mut self.room);
+            pairs.give_back(&mut self.budget);
         }
         for example in later.iter().filter(|_| *is_confirmed) {
             let candidate = candidate(example);
-            let mut pairs = Pairs::with(last, log, &candidate, &mut self.room);
+            let mut pairs = Pairs::with(last, log, &candidate, &mut self.budget);
             self.add_further(&mut pairs, example, kind.cause);
-            pairs.give_back(&mut self.room);
+            pairs.give_back(&mut self.budget);
         }
         open
     }
@@ -249,7 +249,7 @@ impl Races {
     fn add_further(&mut self, pairs: &mut Pairs<'_>, example: &check::Candidate, cause: Cause) {
         let lines = &self.lines;
         let key = |first: &Accessed, second: &Accessed| key(lines, first, second);
-        let Further { races, open } = pairs.further_races(&mut self.room, &mut self.known, key);
+        let Further { races, open } = pairs.further_races(&mut self.budget, &mut self.known, key);
         for (key, pair) in open {
             self.open.entry(key).or_insert((*example, pair));
         }

@@ -24,7 +24,7 @@ const MAX_DECIDED: usize = 384;
 const MAX_LONG: usize = 2048;
 
 /// The most nodes of paths that are visited to decide about all pairs of a candidate.
-pub(super) const EFFORT: usize = 1 << 23;
+pub(super) const MAX_EFFORT_OF_CANDIDATE: usize = 1 << 23;
 
 /// Why it is not known whether accesses race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -227,5 +227,5 @@ fn recorded<R: Row>(log: &Log, (first, second): (Index, Index), kept: &[Index]) 
 /// The events that may order them are too many.
 pub fn slice(log: &Log, first: usize, second: usize, purpose: Purpose) -> Result<Slice, Undecided> {
     let (first, second) = (first.min(second), first.max(second));
-    slice_of(log, (Index(first as u32), Index(second as u32)), purpose, &mut { EFFORT })
+    slice_of(log, (Index(first as u32), Index(second as u32)), purpose, &mut { MAX_EFFORT_OF_CANDIDATE })
 }

@@ -212,7 +212,7 @@ fn races_that_shipped_in_glsl_are_reported_at_their_lines() {
     }
 }
 
-/// What races between workgroups in WGSL, mended as the reports say: the two parts are dispatches of their own.
+/// What races between workgroups in WGSL, repaired as the reports say: the two parts are dispatches of their own.
 #[test]
 fn two_dispatches_silence_races_between_workgroups() -> Result<(), spelter::Error> {
     let context = Context::builder().check(CheckOptions::default()).build()?;
@@ -365,7 +365,7 @@ fn rules_and_dispatches_are_chosen() {
     let found = checked(&folder, &format!("{line} --only RACE-WAR"), true);
     assert_eq!((lines(&found), &found["suppressed"]), (BTreeSet::from([(WAR.to_owned(), 17, 10)]), &0.into()));
     checked(&folder, &format!("{line} --only BARRIER,NOTE"), false);
-    assert!(folder.usage(&format!("{line} --check --only nonsense")).contains("is none of the rules"));
+    assert!(folder.usage(&format!("{line} --check --only nonsense")).contains("is not a rule; the rules are"));
     // Some of eight dispatches are in one half, the others in the other.
     let halves = ["1/2", "2/2"].map(|shard| {
         let found = checked(&folder, &format!("{line} --repeat 8 --shard {shard}"), true);

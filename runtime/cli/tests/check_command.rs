@@ -212,7 +212,7 @@ fn mistakes_are_reported_before_the_program_runs() {
     }
     for (options, problem) in [
         ("--profile vague", "is not a profile"),
-        ("--only nonsense", "is none of the rules: SPELTER-RACE-RAW"),
+        ("--only nonsense", "is not a rule; the rules are SPELTER-RACE-RAW"),
         ("--shard 3/2", "there is no part 3 of 2"),
         ("--suppress nonsense", "a suppression is rule:"),
         ("--many-seeds 0", "0 is not in"),

@@ -37,7 +37,7 @@ pub struct Uniformity {
     /// The dominator tree.
     pub dominators: Dominators,
     /// The lane offsets of affine shapes.
-    pub patterns: LaneOffsetTable,
+    pub lane_offsets: LaneOffsetTable,
     shapes: SecondaryMap<Value, Option<Shape>>,
     zeros: SecondaryMap<Value, u8>,
     divergent: EntitySet<Block>,
@@ -80,8 +80,17 @@ impl Uniformity {
             }
             // The caller checks whether the work budget is spent.
             if !changed || kernel.work.is_spent() {
-                let Solver { loops, patterns, shapes, zeros, defining_blocks, .. } = solver;
-                return Self { linearization, loops, dominators, patterns, shapes, zeros, divergent, defining_blocks };
+                let Solver { loops, lane_offsets, shapes, zeros, defining_blocks, .. } = solver;
+                return Self {
+                    linearization,
+                    loops,
+                    dominators,
+                    lane_offsets,
+                    shapes,
+                    zeros,
+                    divergent,
+                    defining_blocks,
+                };
             }
             linearization = Linearization::new(kernel, &dominators, &solver.loops, &divergent);
         }
@@ -174,7 +183,7 @@ struct Solver<'a> {
     scope: UniformityScope,
     races: Races,
     loops: Loops,
-    patterns: LaneOffsetTable,
+    lane_offsets: LaneOffsetTable,
     shapes: SecondaryMap<Value, Option<Shape>>,
     /// Known trailing zeros of uniform values and of the bases of affine ones; starts at the maximum and only
     /// decreases.
@@ -193,7 +202,7 @@ impl<'a> Solver<'a> {
             scope,
             races,
             loops,
-            patterns: LaneOffsetTable::default(),
+            lane_offsets: LaneOffsetTable::default(),
             shapes: SecondaryMap::new(),
             zeros: SecondaryMap::with_default(trailing_zeros::ALL),
             defining_blocks: SecondaryMap::new(),
@@ -318,7 +327,7 @@ impl<'a> Solver<'a> {
                 _ => Shape::Varying,
             },
             InstData::BuiltIn { builtin, component } => {
-                self.patterns.builtin(*builtin, *component, self.kernel.workgroup_size)
+                self.lane_offsets.builtin(*builtin, *component, self.kernel.workgroup_size)
             }
             InstData::Pure { op, args } => {
                 let operand = |&value: &Value| {
@@ -327,7 +336,7 @@ impl<'a> Solver<'a> {
                     Some(OperandShape { shape, zeros: self.zeros[value], constant })
                 };
                 let operands: SmallVec<[OperandShape; 4]> = args.iter().map(operand).collect::<Option<_>>()?;
-                self.patterns.pure(*op, &operands)
+                self.lane_offsets.pure(*op, &operands)
             }
             InstData::Select { condition, then, otherwise } => {
                 let shapes = [condition, then, otherwise].map(|&value| self.used(linearization, value, block));

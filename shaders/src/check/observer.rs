@@ -141,6 +141,16 @@ pub trait Observer {
     }
 }
 
+/// Methods of an `Observer` that only call the same method of the observer in a field.
+#[macro_export]
+macro_rules! forward_observer {
+    ($inner:ident: $(fn $method:ident($($name:ident: $ty:ty),*) $(-> $result:ty)?;)+) => {$(
+        fn $method(&mut self, $($name: $ty),*) $(-> $result)? {
+            self.$inner.$method($($name),*)
+        }
+    )+};
+}
+
 /// An observer that does nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NoObserver;

@@ -114,10 +114,11 @@ impl Detector {
             span if span == 4 * (high - low) => 4,
             _ => return false,
         };
-        let on: [u32; LANES] = std::array::from_fn(|lane| 0u32.wrapping_sub(u32::from(by.active >> lane & 1)));
+        let active_masks: [u32; LANES] =
+            std::array::from_fn(|lane| 0u32.wrapping_sub(u32::from(by.active >> lane & 1)));
         let zero = lowest.wrapping_sub(step * low);
         let differ = (0..LANES).fold(0, |differ, lane| {
-            differ | (offsets[lane].wrapping_sub(zero.wrapping_add(step * lane as u32)) & on[lane])
+            differ | (offsets[lane].wrapping_sub(zero.wrapping_add(step * lane as u32)) & active_masks[lane])
         });
         let address = now.start.wrapping_add(lowest.into());
         if differ != 0 || !address.is_multiple_of(4) {
@@ -134,7 +135,7 @@ impl Detector {
         let Some((written, read)) = self.cells(now, address / PAGE_BYTES, words) else { return false };
         let done = match (step, &*written, &mut *read) {
             (0, [written], [read]) => !now.writes && same_word(now, (*written, read), subgroup, by.active),
-            _ => row(now, (written, read), &on),
+            _ => row(now, (written, read), &active_masks),
         };
         if done {
             self.workgroup.used = true;
@@ -171,28 +172,28 @@ impl Detector {
     }
 }
 
-/// Consecutive words, whose cells are given; `on` has all ones for active lanes.
+/// Consecutive words, whose cells are given; `active` has all ones for active lanes.
 #[inline]
-fn row(now: &SettledLanes, (written, read): (&mut [u32], &mut [u32]), on: &[u32; LANES]) -> bool {
+fn row(now: &SettledLanes, (written, read): (&mut [u32], &mut [u32]), active: &[u32; LANES]) -> bool {
     let (Ok(written), Ok(read)) = (<&mut [u32; LANES]>::try_from(written), <&mut [u32; LANES]>::try_from(read)) else {
         return false;
     };
     let mine: [u32; LANES] = std::array::from_fn(|lane| now.me.wrapping_add(2 * lane as u32));
     let (mut open, mut pending) = (0, 0);
-    for ((&written, &read), (&me, &on)) in written.iter().zip(&*read).zip(mine.iter().zip(on)) {
+    for ((&written, &read), (&me, &active)) in written.iter().zip(&*read).zip(mine.iter().zip(active)) {
         let fine = now.has(written, me) & now.has(read, me);
-        open |= u32::from(!fine) & on;
-        pending |= u32::from(read >= now.base) & on;
+        open |= u32::from(!fine) & active;
+        pending |= u32::from(read >= now.base) & active;
     }
     if open != 0 {
         return false;
     }
     let cells = if now.writes { &mut *written } else { &mut *read };
-    for ((cell, &me), &on) in cells.iter_mut().zip(&mine).zip(on) {
-        *cell = *cell & !on | me & on;
+    for ((cell, &me), &active) in cells.iter_mut().zip(&mine).zip(active) {
+        *cell = *cell & !active | me & active;
     }
     if now.writes && pending != 0 {
-        read.iter_mut().zip(on).for_each(|(cell, on)| *cell &= !on);
+        read.iter_mut().zip(active).for_each(|(cell, active)| *cell &= !active);
     }
     true
 }

@@ -94,14 +94,14 @@ impl SubgroupOp {
     /// The results by invocation, from the operands of the active invocations: used by the interpreter, and the
     /// reference for all back ends.
     pub fn run(self, active: u16, first: &[u64; LANES], second: &[u64; LANES]) -> [u64; LANES] {
-        let on = |lane: usize| active >> lane & 1 != 0;
+        let is_active = |lane: usize| active >> lane & 1 != 0;
         match self {
             Self::Ballot => {
-                [(0..LANES).filter(|&lane| on(lane) && first[lane] != 0).map(|lane| 1 << lane).sum(); LANES]
+                [(0..LANES).filter(|&lane| is_active(lane) && first[lane] != 0).map(|lane| 1 << lane).sum(); LANES]
             }
             Self::Shuffle(_) => std::array::from_fn(|lane| {
                 let from = second[lane] as usize % LANES;
-                if on(from) { first[from] } else { 0 }
+                if is_active(from) { first[from] } else { 0 }
             }),
             Self::Reduce(op, cluster) => {
                 let mut values = with_identity(op, active, first);

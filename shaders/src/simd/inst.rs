@@ -153,7 +153,7 @@ pub enum InstData {
         address: Address,
     },
     /// `store v0 + v1 * 4 + 8 if v1 < v2, v3 mask v4`: stores one word, that of the highest active lane of the mask.
-    /// `store.byte` stores its lowest byte.
+    /// `store.u8` stores its lowest byte.
     Store {
         /// A word or a byte.
         width: Width,

@@ -263,7 +263,7 @@ fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Re
             return Err("words are loaded with all words of their elements, or four".into());
         }
         Width::Word => {}
-        _ if stride > 8 => return Err(format!("elements of parts are not {stride} bytes apart")),
+        _ if stride > 8 => return Err(format!("elements of sub-words are not {stride} bytes apart")),
         _ if segments.is_some() => return Err("sub-words have no segments".into()),
         _ => {}
     }

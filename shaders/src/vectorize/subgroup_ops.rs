@@ -51,11 +51,11 @@ impl Widen<'_> {
                 let lane = self.builder.pure(Op::And, &[from, last]);
                 self.builder.emit_one(InstData::Extract { vector, lane })
             }
-            Shape::Affine(pattern) => {
+            Shape::Affine(offsets) => {
                 let base = self.get(from);
                 match self.builder.kernel.constant(base) {
                     Some(base) => {
-                        let lanes = self.uniformity.patterns.lanes(pattern);
+                        let lanes = self.uniformity.lane_offsets.lanes(offsets);
                         let words = lanes.map(|lane| (lane.wrapping_add(base as u32) % LANES) as u8);
                         self.pick_words(vector, vector, words)
                     }

@@ -126,8 +126,8 @@ impl Widen<'_> {
         }
         let splat = self.builder.splat(value);
         match shape {
-            Shape::Affine(pattern) => {
-                let values = Box::new(*self.uniformity.patterns.lanes(pattern));
+            Shape::Affine(offsets) => {
+                let values = Box::new(*self.uniformity.lane_offsets.lanes(offsets));
                 let lanes = self.builder.emit_one(InstData::Lanes { values });
                 self.builder.pure(Op::IAdd, &[splat, lanes])
             }

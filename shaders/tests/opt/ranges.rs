@@ -65,8 +65,8 @@ fn operations_bound_their_results() {
         ],
     );
     let ranges = Ranges::new(&parse(body));
-    assert_eq!([13, 14].map(|v| ranges.multiple_of_unless_max(Value::from_u32(v))), [8, 8]);
-    assert_eq!((ranges.upper(Value::from_u32(6)), ranges.multiple_of(Value::from_u32(6))), (112, 16));
+    assert_eq!([13, 14].map(|v| ranges.range(Value::from_u32(v)).zeros_unless_max), [3, 3]);
+    assert_eq!(ranges.upper(Value::from_u32(6)), 112);
 }
 
 /// A loop from `first` whose body goes on while `condition` of the counter `v5` holds.

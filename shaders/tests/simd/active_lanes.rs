@@ -170,7 +170,7 @@ fn masks_that_wait_in_a_frame() {
 }
 
 #[test]
-fn a_mask_of_the_turn_before_is_not_part_of_this_turns() {
+fn a_mask_of_an_earlier_iteration_is_not_part_of_this_ones() {
     refused(
         "block1 exec v6:\n jump block2(v5)\n\
          block2(v10: mask) exec v6:\n v11 = undef.mask\n jump block3\n\

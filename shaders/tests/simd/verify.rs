@@ -205,7 +205,7 @@ fn memory() {
     refused_inst("v9 = load_elements v2 + v1 if < [v1]", "elements have 2 to 4 words, not 1");
     refused_inst("v9 = load_elements v2 + v1 * 2 if < [v1]", "elements of 1 words are not 2 bytes apart");
     refused_inst("v9 = load_elements v2 + v1 * 6 if < [v1]", "elements of 1 words are not 6 bytes apart");
-    refused_inst("v9, v8 = load_elements.u8 v2 + v1 * 9 if < [v1, v1]", "elements of parts are not 9 bytes apart");
+    refused_inst("v9, v8 = load_elements.u8 v2 + v1 * 9 if < [v1, v1]", "elements of sub-words are not 9 bytes apart");
     refused_inst(
         "v9, v8 = load_elements v2 + v1 * 16 if < [v1, v1]",
         "words are loaded with all words of their elements, or four",

@@ -1,5 +1,5 @@
-//! Patterns that some passes need and random generation does not produce: loops that load words at loaded indices, and
-//! sums of subgroup reductions.
+//! Shapes of compute shaders that hardly arise at random: loops that load words at loaded indices, as products with
+//! sparse matrices have them, and sums of subgroup reductions.
 
 use spelter_shaders::ir::{Access, BlockCall, BufferSpace, InstData, Merge, Op, Place, SubgroupOp, Type, Value};
 

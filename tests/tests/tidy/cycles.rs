@@ -1,5 +1,6 @@
 //! Files and folders of a crate that need each other are listed here. All others of the crate are in layers, as those
-//! of the compiler are (`layers.rs`), so that they can be read, tested and moved one after another.
+//! of the compiler are (`layers.rs`), so that they can be read, tested and moved one after another. A folder counts as
+//! a whole: its own files and folders may use each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +99,7 @@ fn edges(folder: &str, sources: &[(String, String)]) -> Edges {
         let used =
             edges.entry(below.split('/').next().unwrap_or_default().trim_end_matches(".rs").to_owned()).or_default();
         if !below.contains("test") {
-            used.extend(uses(text));
+            used.extend(uses(below, text));
         }
     }
     edges

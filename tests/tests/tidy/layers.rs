@@ -59,7 +59,7 @@ fn layers_of_the_compiler_use_only_those_below() {
         let Some(below) = path.strip_prefix("shaders/src/").filter(|below| *below != "lib.rs") else { continue };
         let layer = below.split('/').next().unwrap_or_default().trim_end_matches(".rs");
         let Some(used) = found.get_mut(layer) else { panic!("{layer} is not in the table of layers") };
-        for name in uses(text).into_iter().filter(|name| name != layer && layers.contains_key(name.as_str())) {
+        for name in uses(below, text).into_iter().filter(|name| name != layer && layers.contains_key(name.as_str())) {
             if !layers[layer].contains(&name.as_str()) {
                 wrong.push(format!("{path} uses {name}"));
             }
@@ -73,11 +73,14 @@ fn layers_of_the_compiler_use_only_those_below() {
     }
 }
 
-/// What follows `crate::` in a text, tests and comments left out: a name, or the first names of a list in braces.
-pub(super) fn uses(text: &str) -> BTreeSet<String> {
+/// What follows `crate::` in a file, tests and comments left out: a name, or the first names of a list in braces. As
+/// many `super::` as lead from the file, which has this path below `src`, to the root of the crate are `crate::`.
+pub(super) fn uses(path: &str, text: &str) -> BTreeSet<String> {
+    let module = path.trim_end_matches(".rs").trim_end_matches("/mod");
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let code: String =
         code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join(" ");
+    let code = code.replace(&"super::".repeat(module.split('/').count()), "crate::");
     let name =
         |text: &str| text.trim_start().split(|c: char| !c.is_alphanumeric() && c != '_').next().map(str::to_owned);
     let mut names = BTreeSet::new();
@@ -111,5 +114,11 @@ pub(super) fn uses(text: &str) -> BTreeSet<String> {
 fn the_rule_of_layers_sees_each_form_of_use() {
     let text = "//! crate::front\nuse crate::ir::{Kernel, Op};\nuse crate::{\n    back::x86::{self, Isa}, opt,\n};\n\
         let x = crate::simd::verify(k); #[cfg(test)] mod tests { use crate::compile; }";
-    assert_eq!(uses(text).into_iter().collect::<Vec<_>>(), ["back", "ir", "opt", "simd"]);
+    assert_eq!(uses("a.rs", text).into_iter().collect::<Vec<_>>(), ["back", "ir", "opt", "simd"]);
+    let text = "use super::ir::Op; use super::super::{opt, simd::Value};";
+    let names = |path| uses(path, text).into_iter().collect::<Vec<_>>();
+    assert!(names("a.rs").contains(&"ir".to_owned()) && names("a/mod.rs").contains(&"ir".to_owned()));
+    assert_eq!(names("a/b.rs"), ["opt", "simd"]);
+    assert_eq!(names("a/b/mod.rs"), ["opt", "simd"]);
+    assert!(names("a/b/c.rs").is_empty());
 }

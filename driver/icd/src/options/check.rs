@@ -183,7 +183,7 @@ mod tests {
             (MEMORY, "319K", "nothing can be checked with less than 320K"),
             (SHARD, "4/3", "there is no part 4 of 3"),
             (HOST, "catch", "`catch` is neither advise nor trap"),
-            (ONLY, "RACE-RAW,nonsense", "`nonsense` is none of the rules: SPELTER-RACE-RAW"),
+            (ONLY, "RACE-RAW,nonsense", "`nonsense` is not a rule; the rules are SPELTER-RACE-RAW"),
             (SUPPRESSIONS, "/no/such/file", "/no/such/file: No such file"),
             (EXITCODE, "256", "not an exit status"),
         ] {

@@ -45,7 +45,7 @@ impl LogState {
         self.clean_at = (2 * self.accesses.len(), 2 * self.cells.len());
         let first = self.orders.iter().map(|ordered| ordered.order.next()).min().unwrap_or(self.events.next());
         self.events.drop_before(first);
-        // What the accesses have followed they still know.
+        // Keep signals that an access's order already includes.
         let mut held = SignalUnion::default();
         self.orders.iter().for_each(|ordered| ordered.order.add_signals(&mut held));
         self.signals.clean(first, &held);

@@ -21,7 +21,7 @@ impl LogState {
         }
         let mut written = BTreeSet::new();
         self.cells.runs(range.clone(), |_, cell| _ = written.insert(cell.write));
-        // What it has not waited for yet it may wait for while the memory is mapped.
+        // The host may still wait for these writes while the memory is mapped.
         let is_news = |id: &AccessId| *id != 0 && !self.reported.contains(id) && !self.unread.contains(id);
         let of_queues = |id: &AccessId| {
             let order = self.accesses[*id as usize - 1].order;

@@ -159,7 +159,8 @@ impl LogState {
         }
     }
 
-    /// What counts beside the last write after an access: what neither it nor that write stands for.
+    /// The accesses that a cell keeps beside its last write once this access is in it: those for which neither this
+    /// access nor that write stands.
     ///
     /// What is ordered after a later access is ordered after an earlier one of the same queue and stage, by the same
     /// dependencies, and so it is if the later one is ordered after the earlier one. But atomics of one size are not

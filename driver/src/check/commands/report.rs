@@ -1,4 +1,4 @@
-//! Findings about commands: which two, which memory, what is missing, what mends it.
+//! Findings about commands: which two, which memory, what is missing, what repairs it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use spelter_shaders::ir::BindingKind;
 
 use super::AccessInfo;
 use super::events::{Barrier, Event, Events};
-use super::mending::Mending;
 use super::order::{Lack, Order, Point};
+use super::repair_trial::RepairTrial;
 use super::scope::{Accesses, Side, Stage, Stages};
 use crate::check::checker::Checker;
 use crate::check::finding::{
@@ -304,27 +304,27 @@ impl CommandRace<'_> {
     /// are ordered with it.
     fn repairs(&self) -> Vec<Repair> {
         let (first, second) = self.points;
-        let mending = || Mending::new(self.order);
-        let is_mended = |mending: Mending| mending.lack(&second, &self.bytes).is_none();
+        let trial = || RepairTrial::new(self.order);
+        let is_repaired = |trial: RepairTrial| trial.lack(&second, &self.bytes).is_none();
         let text = match (self.lack, first.queue, second.queue) {
             (Lack::HostDomain, Some(_), _) if self.queue_of_host_barrier().is_some() => {
                 let queue = self.queue_of_host_barrier().unwrap_or_default();
-                let of_queue = mending().wait_for_queue(queue);
-                is_mended(of_queue)
+                let of_queue = trial().wait_for_queue(queue);
+                is_repaired(of_queue)
                     .then(|| format!("wait for a fence of the submission of queue {queue} that has the barrier"))
             }
             (Lack::HostDomain, Some(queue), _) => {
-                let mended = mending().barrier(queue, first.submitted, self.to_host()).wait(None, Stages::NONE);
-                is_mended(mended).then(|| self.call_to_host())
+                let repaired = trial().barrier(queue, first.submitted, self.to_host()).wait(None, Stages::NONE);
+                is_repaired(repaired).then(|| self.call_to_host())
             }
             (_, Some(queue), None) => {
                 let fence = "wait for a fence of that submission before the host accesses the memory";
-                match mending().wait(None, Stages::NONE).lack(&second, &self.bytes) {
+                match trial().wait(None, Stages::NONE).lack(&second, &self.bytes) {
                     None => Some(fence.to_owned()),
                     Some(_) => {
-                        let mended = mending().barrier(queue, first.submitted, self.to_host());
-                        let mended = is_mended(mended.wait(None, Stages::NONE));
-                        mended.then(|| format!("{fence}, and {}", self.call_to_host()))
+                        let repaired = trial().barrier(queue, first.submitted, self.to_host());
+                        let repaired = is_repaired(repaired.wait(None, Stages::NONE));
+                        repaired.then(|| format!("{fence}, and {}", self.call_to_host()))
                     }
                 }
             }
@@ -335,7 +335,7 @@ impl CommandRace<'_> {
             ),
             (_, Some(one), Some(other)) if one != other => {
                 let stages = Stages::of(second.stage);
-                is_mended(mending().wait(Some(other), stages)).then(|| {
+                is_repaired(trial().wait(Some(other), stages)).then(|| {
                     format!(
                         "a semaphore that the submission of {} signals, and that the submission of {} waits for in \
                          stage {}",
@@ -349,8 +349,8 @@ impl CommandRace<'_> {
                 let accesses = |of: Accesses| if first.access.writes() { of } else { Accesses::NONE };
                 let src = Side::of(first.stage, accesses(first.access));
                 let dst = Side::of(second.stage, accesses(second.access));
-                let mended = mending().barrier(queue, second.submitted, Barrier::new(src, dst, None));
-                is_mended(mended).then(|| self.call_between(src, dst))
+                let repaired = trial().barrier(queue, second.submitted, Barrier::new(src, dst, None));
+                is_repaired(repaired).then(|| self.call_between(src, dst))
             }
         };
         text.map(|text| Repair { text, line: None }).into_iter().collect()

@@ -51,7 +51,7 @@ struct MarksApart {
     at: usize,
     /// Its first address.
     start: u64,
-    /// From there on a byte for each so many bytes of memory.
+    /// One mark byte per `grain` bytes.
     grain: u32,
     /// A byte for each word of the planes' memory, which begins at 0.
     planes: Arc<Planes>,
@@ -354,10 +354,6 @@ impl<O: Observer> Observer for Both<'_, O> {
         Some(memory)
     }
 
-    fn begin(&mut self, workgroup: u64) {
-        self.observer.begin(workgroup);
-    }
-
     fn access(&mut self, by: Invocation, site: Site, target: Target) {
         let wrote = self.touched.actions.get(site.as_u32() as usize).is_some_and(|(writes, _)| *writes);
         self.touched.touch(by, site, target, wrote);
@@ -375,32 +371,16 @@ impl<O: Observer> Observer for Both<'_, O> {
         self.observer.atomic(by, site, target, wrote);
     }
 
-    fn fence(&mut self, by: Invocation, site: Site) {
-        self.observer.fence(by, site);
-    }
-
-    fn arrive(&mut self, by: Invocation, site: Site) {
-        self.observer.arrive(by, site);
-    }
-
-    fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
-        self.observer.meet(workgroup, site, invocations);
-    }
-
-    fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
-        self.observer.divergent_barrier(barrier);
-    }
-
-    fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>) {
-        self.observer.release(workgroup, execution, subgroup);
-    }
-
-    fn end(&mut self, by: Invocation) {
-        self.observer.end(by);
-    }
-
-    fn ends(&mut self, workgroup: u64, invocations: u32) {
-        self.observer.ends(workgroup, invocations);
+    spelter_shaders::forward_observer! {
+        observer:
+        fn begin(workgroup: u64);
+        fn fence(by: Invocation, site: Site);
+        fn arrive(by: Invocation, site: Site);
+        fn meet(workgroup: u64, site: Site, invocations: u32);
+        fn divergent_barrier(barrier: DivergentBarrier<'_>);
+        fn release(workgroup: u64, execution: Scope, subgroup: Option<u32>);
+        fn end(by: Invocation);
+        fn ends(workgroup: u64, invocations: u32);
     }
 }
 

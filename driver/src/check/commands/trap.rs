@@ -15,7 +15,7 @@ use super::{Access, Checker, LogState};
 use crate::memory::{Closed, HostView, place_of};
 
 /// Bytes that one instruction of the host accesses at most.
-const WIDEST: u64 = 64;
+const MAX_INSTRUCTION_BYTES: u64 = 64;
 
 /// The host's view of a heap.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl LogState {
                 self.reported.insert(id);
             }
         }
-        let end = (byte + WIDEST).min((byte & !(PAGE - 1)) + PAGE);
+        let end = (byte + MAX_INSTRUCTION_BYTES).min((byte & !(PAGE - 1)) + PAGE);
         let id = self.host_access(checker, byte..byte + 1, writes, Some(instruction));
         if writes {
             // How many bytes the instruction writes is not known: what it may write is the host's from now on, so that

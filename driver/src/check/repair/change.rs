@@ -306,7 +306,7 @@ impl Changed {
         Some(())
     }
 
-    /// Makes an edit of the memory model. `None` if it is none of a kernel, or has a place of its own.
+    /// Makes an edit of the memory model. `None` if the edit concerns the API, or is applied elsewhere.
     pub(super) fn edit(
         &mut self,
         edit: &Edit<event::Site>,

@@ -13,7 +13,7 @@ use spelter_shaders::compile::Backend;
 use spelter_shaders::ir::{Kernel, Site, SiteData};
 
 use super::trial::{Setting, Trials, diverges};
-use crate::check::confirm::{Candidate, Filter, Pairs, Room};
+use crate::check::confirm::{Candidate, Filter, Pairs, VerdictBudget};
 use crate::check::log::{Accessed, Log, Word, word};
 use crate::check::slice::Undecided;
 
@@ -97,19 +97,19 @@ impl Trials<'_> {
         }
         let log = self.record(&run, words.clone())?;
         let work = self.run.code.trials.left();
-        let mut room = Room::within(work);
-        let found = racing(&log, &run.checked.kernel, &words, &mut room);
-        self.run.code.trials.spend(room.spent(work));
+        let mut budget = VerdictBudget::within(work);
+        let found = racing(&log, &run.checked.kernel, &words, &mut budget);
+        self.run.code.trials.spend(budget.spent(work));
         Some((found?, run.checked.backend))
     }
 }
 
 /// The pairs of instructions that race in each of these words, if all is decided.
-fn racing(log: &Log, kernel: &Kernel, words: &BTreeSet<Word>, room: &mut Room) -> Option<BTreeSet<Racing>> {
+fn racing(log: &Log, kernel: &Kernel, words: &BTreeSet<Word>, budget: &mut VerdictBudget) -> Option<BTreeSet<Racing>> {
     let mut found = BTreeSet::new();
     for &word in words {
         let any = Candidate { word, first: Filter::default(), second: Filter::default() };
-        let mut pairs = Pairs::new(log, &any, room);
+        let mut pairs = Pairs::new(log, &any, budget);
         let key = |first: &Accessed, second: &Accessed| {
             let [first, second] = [first, second].map(|access| access.site);
             (first.min(second), first.max(second))
@@ -119,11 +119,11 @@ fn racing(log: &Log, kernel: &Kernel, words: &BTreeSet<Word>, room: &mut Room) -
             (Some(race), _) => {
                 let (first, second) = pairs.accesses(&race);
                 sites.insert(key(&first, &second));
-                pairs.further_races(room, &mut sites, key).open.is_empty()
+                pairs.further_races(budget, &mut sites, key).open.is_empty()
             }
             (None, undecided) => undecided.is_none_or(|(why, _)| why == Undecided::NotReproduced),
         };
-        pairs.give_back(room);
+        pairs.give_back(budget);
         if !is_decided {
             return None;
         }

@@ -147,7 +147,7 @@ impl DispatchRun<'_> {
     }
 
     /// The kernels with these changes, as many as the words for them have forms: atomics of GLSL have further arguments
-    /// or memory barriers beside them. None if a change is none of a kernel, or has a place of its own.
+    /// or memory barriers beside them. None if a change concerns the API, or is applied elsewhere.
     fn edited(&self, set: &[TraceEdit], (slice, language): (&Slice, Language), sides: Sides) -> Vec<Kernel> {
         let role = |site: event::Site| {
             let event = slice.trace.events.iter().position(|event| event.site == Some(site))?;

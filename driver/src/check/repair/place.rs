@@ -68,7 +68,7 @@ pub(super) struct Around {
     pub(super) returns: Vec<SourceLine>,
 }
 
-/// A construct: the positions of its blocks. The header of a selection is none of them, that of a loop is.
+/// A construct: the positions of its blocks. Excludes the header of a selection, includes that of a loop.
 #[derive(Clone, Debug)]
 struct Construct {
     blocks: Range<usize>,

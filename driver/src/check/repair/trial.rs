@@ -19,7 +19,7 @@ use super::change::is_inserted;
 use super::compare::{Unchanged, known};
 use super::kept::TrialRun;
 use crate::check::bounded::Bounded;
-use crate::check::confirm::{Candidate, Filter, Room, is_race};
+use crate::check::confirm::{Candidate, Filter, VerdictBudget, is_race};
 use crate::check::dispatch::DispatchRun;
 use crate::check::log::{Log, Word, word};
 use crate::check::slice::Undecided;
@@ -259,9 +259,9 @@ impl<'a> Trials<'a> {
         let step = asked.len().div_ceil(MAX_ASKED).max(1);
         // The axioms' work is work of the trials, too.
         let work = self.run.code.trials.left();
-        let mut room = Room::within(work);
-        let tried = judged(asked.iter().step_by(step).map(|candidate| is_race(log, candidate, &mut room)));
-        self.run.code.trials.spend(room.spent(work));
+        let mut budget = VerdictBudget::within(work);
+        let tried = judged(asked.iter().step_by(step).map(|candidate| is_race(log, candidate, &mut budget)));
+        self.run.code.trials.spend(budget.spent(work));
         Some((tried, backend))
     }
 

@@ -137,7 +137,7 @@ impl<'r, 'd> Rounds<'r, 'd> {
         if !is_whole || found.is_empty() || record.log.has_all_atomics() {
             return None;
         }
-        let with_atomics = self.dispatch.with_atomics(found, &mut self.races.room);
+        let with_atomics = self.dispatch.with_atomics(found, &mut self.races.budget);
         match &with_atomics {
             Some(record) => self.count(record),
             None => self.replays += 1,

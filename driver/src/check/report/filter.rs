@@ -120,7 +120,7 @@ impl FromStr for RulePattern {
             return Ok(pattern);
         }
         let names: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
-        Err(format!("`{text}` is none of the rules: {}", names.join(", ")))
+        Err(format!("`{text}` is not a rule; the rules are {}", names.join(", ")))
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_rule_has_its_name_or_a_pattern() {
         let patterns = RulePattern::list("SPELTER-RACE-RAW, barrier").unwrap_err();
-        assert!(patterns.starts_with("`barrier` is none of the rules: SPELTER-RACE-RAW"), "{patterns}");
+        assert!(patterns.starts_with("`barrier` is not a rule; the rules are SPELTER-RACE-RAW"), "{patterns}");
         let patterns = RulePattern::list("RACE-*,SPELTER-NOTE").unwrap();
         let wanted: Vec<_> = Rule::ALL.into_iter().filter(|rule| patterns.iter().any(|p| p.has(*rule))).collect();
         assert_eq!(wanted.len(), 4, "{wanted:?}");

@@ -64,7 +64,7 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
         with them";
     let signals = "waits were for signals of a semaphore or a queue that more than 4096 later ones had followed: each \
         counted as a wait for a later one";
-    let lines = "pairs of lines were not compared at each word that they access, beside a race there: mend what is \
+    let lines = "pairs of lines were not compared at each word that they access, beside a race there: repair what is \
         reported, and check again";
     let epochs = "restarts of the detector's epochs, whose numbers were used up: of accesses before one it knows less, \
         so that more is suspected";

@@ -63,7 +63,7 @@ fn options(shader: &Shader, entry: &str, groups: [u32; 3]) -> Result<RunArgs, Fa
     let words: Vec<std::ffi::OsString> = words.collect();
     match Cli::try_parse_from(words) {
         Ok(Cli { command: Command::Run(args), .. }) => Ok(RunArgs { entry: Some(entry.to_owned()), ..args }),
-        _ => Err(Failure::file(shader.path(), "its name is none of a shader")),
+        _ => Err(Failure::file(shader.path(), "its name does not end like that of a shader")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Kernels in two versions in one file: with a mistake, and mended. Marks at the lines tell them apart
+//! Kernels in two versions in one file: with a mistake, and repaired. Marks at the lines tell them apart
 //! (`../causes/README.md`).
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(super) enum In {
     Both,
     Mistake,
-    Mended,
+    Repaired,
 }
 
 #[derive(Debug)]
@@ -39,16 +39,16 @@ impl Marked {
     }
 
     pub(super) fn with_mistake(&self) -> String {
-        self.text(In::Mended)
+        self.text(In::Repaired)
     }
 
-    pub(super) fn mended(&self) -> String {
+    pub(super) fn repaired(&self) -> String {
         self.text(In::Mistake)
     }
 
     /// The numbers of the lines that the report names, in the version with the mistake.
     pub(super) fn named_lines(&self) -> Vec<u64> {
-        let lines = self.0.iter().filter(|line| line.of != In::Mended);
+        let lines = self.0.iter().filter(|line| line.of != In::Repaired);
         (1..).zip(lines).filter(|(_, line)| line.named).map(|(number, _)| number).collect()
     }
 
@@ -65,7 +65,7 @@ impl Marked {
             let sign = match line.of {
                 In::Both => ' ',
                 In::Mistake => '-',
-                In::Mended => '+',
+                In::Repaired => '+',
             };
             out.push_str(&format!("{sign}{}\n", line.text));
             last = Some(at);
@@ -80,7 +80,7 @@ impl Line {
         if let Some(text) = line.trim_start().strip_prefix(&format!("{comment}+ ")) {
             let (text, named) = cut(text, &format!(" {comment}!"));
             assert!(!named, "the report is about the kernel with the mistake: {line}");
-            return Self { text: format!("{indent}{text}"), of: In::Mended, named };
+            return Self { text: format!("{indent}{text}"), of: In::Repaired, named };
         }
         let (line, gone) = cut(line, &format!(" {comment}-"));
         let (text, named) = cut(line, &format!(" {comment}!"));
@@ -98,7 +98,7 @@ fn marks_are_taken_off() {
     let lines = ["a //!", "  b //! //-", "  //+ c", "d"].map(|line| Line::of(line, "//"));
     let kernel = Marked(lines.into());
     assert_eq!(kernel.with_mistake(), "a\n  b\nd\n");
-    assert_eq!(kernel.mended(), "a\n  c\nd\n");
+    assert_eq!(kernel.repaired(), "a\n  c\nd\n");
     assert_eq!(kernel.named_lines(), [1, 2]);
     assert_eq!(kernel.diff(), " a\n-  b\n+  c\n d\n");
 }

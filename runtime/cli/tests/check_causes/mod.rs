@@ -1,5 +1,5 @@
 //! The causes of races in kernels that `docs/race-causes.md` explains: each has a kernel with the mistake, the report
-//! that the page shows, and the change that mends it, in each language that can say it.
+//! that the page shows, and the change that repairs it, in each language that can say it.
 //!
 //! The kernels are in `causes/`, with marks that its README explains. `BLESS=1` writes the section of the page:
 //! `BLESS=1 cargo test --workspace --test command_line -- check_causes`.
@@ -56,7 +56,7 @@ fn lines(finding: &Json) -> Vec<u64> {
     lines
 }
 
-/// Runs a kernel as it is and mended; the report of the first.
+/// Runs a kernel as it is and repaired; the report of the first.
 fn run(folder: &Folder, cause: &Cause, version: &Version, kernel: &Marked) -> String {
     let file = format!("{}.{}", cause.name, version.extension);
     let run = |options: &str, profile: &str| format!("run {file} {options} {profile}");
@@ -66,7 +66,7 @@ fn run(folder: &Folder, cause: &Cause, version: &Version, kernel: &Marked) -> St
     let has_reason = reasons.iter().any(|reason| reason.as_str().unwrap().contains(version.reason));
     assert!(has_reason, "{file}: {}\n{report}", version.reason);
     assert_eq!(lines(&finding), kernel.named_lines(), "{file}\n{report}");
-    folder.write(&file, kernel.mended().as_bytes());
+    folder.write(&file, kernel.repaired().as_bytes());
     // Right by the letter of the model, not only by the profile.
     for line in
         version.runs(cause).iter().flat_map(|options| ["--check", "--check=spec"].map(|check| run(options, check)))

@@ -51,17 +51,17 @@ fn wrapped(report: &str) -> String {
     report.lines().map(line).collect()
 }
 
-/// The section of a cause: the kernel with the mistake and its report in one language, and what mends it in each.
+/// The section of a cause: the kernel with the mistake and its report in one language, and what repairs it in each.
 pub(super) fn of_cause(
     cause: &Cause,
     (shown, kernel, report): &(&Version, String, String),
     versions: &[(&Version, Marked)],
 ) -> String {
-    let Cause { name, title, text, options, profile, mend, without, .. } = cause;
+    let Cause { name, title, text, options, profile, repair, without, .. } = cause;
     let (extension, language) = (shown.extension, shown.markdown());
     let mut out = format!("\n## {title}\n\n{}\n```{language}\n{kernel}```\n\n", paragraph(text));
     out += &format!("```text\n$ spelter run {name}.{extension} {options} {profile}\n{}```\n\n", wrapped(report));
-    out += &format!("{}\n", paragraph(&format!("What mends it: {mend}")));
+    out += &format!("{}\n", paragraph(&format!("Repair: {repair}")));
     for (version, kernel) in versions {
         let (language, diff) = (version.language(), kernel.diff());
         let how = if version.how.is_empty() { String::new() } else { format!(" {}", version.how) };

@@ -13,7 +13,7 @@ pub(super) struct Cause {
     pub(super) profile: &'static str,
     /// The rule of the first finding.
     pub(super) rule: &'static str,
-    pub(super) mend: &'static str,
+    pub(super) repair: &'static str,
     /// The page shows the kernel of the first one, and the report on it.
     pub(super) versions: &'static [Version],
     /// Why a language has no kernel.
@@ -29,22 +29,22 @@ pub(super) struct Version {
     pub(super) reason: &'static str,
     /// What the page says before the change.
     pub(super) how: &'static str,
-    /// The options of each run of the mended kernel, if they are not those of the cause.
-    pub(super) mended: &'static [&'static str],
+    /// The options of each run of the repaired kernel, if they are not those of the cause.
+    pub(super) repaired: &'static [&'static str],
 }
 
 impl Version {
     const fn new(extension: &'static str, reason: &'static str) -> Self {
-        Self { extension, reason, how: "", mended: &[] }
+        Self { extension, reason, how: "", repaired: &[] }
     }
 
     const fn how(self, how: &'static str) -> Self {
         Self { how, ..self }
     }
 
-    /// The mended kernel has other bindings, or parts of which each is run.
-    const fn with_runs(self, mended: &'static [&'static str]) -> Self {
-        Self { mended, ..self }
+    /// The repaired kernel has other bindings, or parts of which each is run.
+    const fn with_runs(self, repaired: &'static [&'static str]) -> Self {
+        Self { repaired, ..self }
     }
 
     /// The name of the language.
@@ -65,9 +65,9 @@ impl Version {
         }
     }
 
-    /// The options of each run of the mended kernel.
+    /// The options of each run of the repaired kernel.
     pub(super) fn runs(&self, cause: &Cause) -> Vec<&'static str> {
-        if self.mended.is_empty() { vec![cause.options] } else { self.mended.to_vec() }
+        if self.repaired.is_empty() { vec![cause.options] } else { self.repaired.to_vec() }
     }
 }
 
@@ -97,7 +97,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=u32:range:64",
         profile: "--check",
         rule: RAW,
-        mend: "a barrier of the workgroup between the two accesses, where all invocations execute it. The barrier \
+        repair: "a barrier of the workgroup between the two accesses, where all invocations execute it. The barrier \
             of a subgroup (`subgroupBarrier()`) orders the invocations of one subgroup only.",
         versions: &[
             Version::new("comp", "nothing orders the write"),
@@ -116,7 +116,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=u32:range:256",
         profile: "--check",
         rule: RAW,
-        mend: "a barrier at the end of the loop's body, too. (Or two tiles, which the rounds use in turn.)",
+        repair: "a barrier at the end of the loop's body, too. (Or two tiles, which the rounds use in turn.)",
         versions: &[
             Version::new("comp", "one of them is of the next iteration of the loop"),
             Version::new("wgsl", "one of them is of the next iteration of the loop"),
@@ -134,7 +134,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=zeros:256 --bind 0.1=zeros:256",
         profile: "--check",
         rule: RAW,
-        mend: "the barrier for that kind of memory.",
+        repair: "the barrier for that kind of memory.",
         versions: &[
             Version::new("comp", "both invocations wait at the barrier").how(
                 "the first memory barrier makes available what this invocation wrote; known devices need no more. The \
@@ -156,7 +156,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--image 0.0=r32uint:64x1:zeros --bind 0.1=zeros:256",
         profile: "--check",
         rule: RAW,
-        mend: "the barrier for images, and in GLSL and SPIR-V an image that is declared `coherent`.",
+        repair: "the barrier for images, and in GLSL and SPIR-V an image that is declared `coherent`.",
         versions: &[
             Version::new("comp", "it does not cover images"),
             Version::new("wgsl", "it does not cover storage textures"),
@@ -173,7 +173,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=zeros:256 --push u32:40",
         profile: "--check",
         rule: "SPELTER-BARRIER",
-        mend: "the condition around the work, and the barrier outside of it.",
+        repair: "the condition around the work, and the barrier outside of it.",
         versions: &[
             Version::new("comp", "had ended; a return before the barrier is at"),
             Version::new("wgsl", "had ended; a return before the barrier is at")
@@ -190,7 +190,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:16",
         profile: "--check",
         rule: WAR,
-        mend: "one atomic operation in place of the statement. Atomics to the same word happen one after the other.",
+        repair: "one atomic operation in place of the statement. Atomics to the same word happen one after the other.",
         versions: &[
             Version::new("comp", "nothing orders the read"),
             Version::new("wgsl", "nothing orders the read"),
@@ -206,7 +206,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=zeros:4 --bind 0.1=zeros:256",
         profile: "--check",
         rule: RAW,
-        mend: "an atomic for each access while others may change the word: it gets a value that the word had, \
+        repair: "an atomic for each access while others may change the word: it gets a value that the word had, \
             whichever. If the final value is wanted, a barrier between the last atomic and the read.",
         versions: &[
             Version::new("comp", "nothing orders the atomic update")
@@ -223,7 +223,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=zeros:512 --bind 0.1=zeros:512 --groups 2",
         profile: "--check",
         rule: RAW,
-        mend: "two dispatches, with a barrier of the API between them (below, mistake 1). Here they are two parts \
+        repair: "two dispatches, with a barrier of the API between them (below, mistake 1). Here they are two parts \
             of one kernel, which a constant chooses.",
         versions: &[
             Version::new("comp", "nothing orders the write").with_runs(PARTS),
@@ -243,7 +243,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: FLAG,
         profile: "--check",
         rule: RAW,
-        mend: "release where the flag is set, acquire where it is seen.",
+        repair: "release where the flag is set, acquire where it is seen.",
         versions: &[
             Version::new("comp", "orders no other memory: it is relaxed")
                 .how("a memory barrier before the flag is set, and one after it was seen."),
@@ -267,7 +267,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: FLAG,
         profile: "--check",
         rule: RAW,
-        mend: "say that the memory is shared.",
+        repair: "say that the memory is shared.",
         versions: &[
             Version::new("comp", "is not declared `coherent`"),
             Version::new("spvasm", "neither access carries NonPrivatePointer").how(
@@ -286,7 +286,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=zeros:4 --groups 2",
         profile: "--check",
         rule: WAW,
-        mend: "a scope that includes both invocations.",
+        repair: "a scope that includes both invocations.",
         versions: &[Version::new("comp", "reaches no farther"), Version::new("spvasm", "Workgroup scope")],
         without: "Atomics of WGSL have no scopes: they are for the whole device.",
     },
@@ -300,7 +300,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: FLAG,
         profile: "--check",
         rule: RAW,
-        mend: "make the value available and visible to the device: by the declaration of the memory, at the \
+        repair: "make the value available and visible to the device: by the declaration of the memory, at the \
             access, or with `MakeAvailable` and `MakeVisible` in the semantics of the atomics.",
         versions: &[
             Version::new("comp", "no memory barrier makes the write"),
@@ -316,7 +316,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=zeros:8",
         profile: "--check",
         rule: WAW,
-        mend: "the same size for all.",
+        repair: "the same size for all.",
         versions: &[Version::new("comp", "different bytes"), Version::new("spvasm", "different bytes")],
         without: "In WGSL an atomic has the type of its variable, so this takes two bindings of one buffer (below).",
     },
@@ -329,7 +329,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=zeros:256 --bind 0.1=0.0 --bind 0.2=zeros:256",
         profile: "--check",
         rule: RAW,
-        mend: "one binding for all accesses, or two dispatches with a barrier of the API between them.",
+        repair: "one binding for all accesses, or two dispatches with a barrier of the API between them.",
         versions: &[
             Version::new("comp", "are the same memory, but no barrier orders accesses through different bindings")
                 .with_runs(&[ONE_BINDING]),
@@ -350,7 +350,7 @@ pub(super) const CAUSES: &[Cause] = &[
         options: "--bind 0.0=zeros:256 --bind 0.1=zeros:256",
         profile: "--check=spec",
         rule: RAW,
-        mend: "a memory barrier on both sides.",
+        repair: "a memory barrier on both sides.",
         versions: &[
             Version::new("comp", "does not cover buffers"),
             Version::new("spvasm", "lack UniformMemory")

@@ -179,7 +179,7 @@ impl BlockShapes<'_> {
         if let Some(bits) = self.kernel.constant(value) {
             return Some(LaneAffine::constant(bits as u32));
         }
-        if let Some(lanes) = self.uniformity.patterns.offsets(self.shape(value)) {
+        if let Some(lanes) = self.uniformity.lane_offsets.offsets(self.shape(value)) {
             return Some(LaneAffine::of_base(value, lanes));
         }
         let depth = depth.checked_sub(1)?;

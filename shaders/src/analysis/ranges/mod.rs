@@ -113,16 +113,6 @@ impl Ranges {
     pub fn lower(&self, value: Value) -> u32 {
         self.ranges[value].low
     }
-
-    /// A power of two that divides every value; 2³¹ for 0.
-    pub fn multiple_of(&self, value: Value) -> u32 {
-        1 << self.ranges[value].zeros.min(31)
-    }
-
-    /// As [`Ranges::multiple_of`], but ignores `u32::MAX`, the saturated value of offsets that are too large.
-    pub fn multiple_of_unless_max(&self, value: Value) -> u32 {
-        1 << self.ranges[value].zeros_unless_max.min(31)
-    }
 }
 
 fn above(

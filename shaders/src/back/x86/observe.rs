@@ -52,10 +52,10 @@ impl<'a> Monitor<'a> {
         self.watch.ends(self.invocations);
     }
 
-    /// What a subgroup does; the rows are those of the routine.
+    /// Calls the observer for a subgroup that executes a check; `rows` are the operands of the routine.
     #[inline(never)]
     pub(super) fn run(&mut self, routine: &CheckRoutine, resources: Resources<'_>, rows: &[[u32; 16]]) {
-        // It is of the workgroup: the first row says nothing.
+        // All invocations of the workgroup are at the barrier: the rows say nothing more.
         if let CheckRoutine::Barrier(site) = *routine {
             return self.watch.meet(site, self.invocations);
         }
@@ -117,15 +117,15 @@ impl<'a> Monitor<'a> {
         if what.kind != ObservedKind::Plain || active == 0 || !self.is_ascending {
             return false;
         }
-        let on: [u32; 16] = std::array::from_fn(|lane| 0u32.wrapping_sub(active >> lane & 1));
-        let highest = (0..16).fold(0, |highest, lane| highest.max(offsets[lane] & on[lane]));
+        let active_masks: [u32; 16] = std::array::from_fn(|lane| 0u32.wrapping_sub(active >> lane & 1));
+        let highest = (0..16).fold(0, |highest, lane| highest.max(offsets[lane] & active_masks[lane]));
         let (start, last) = match (routine, operands) {
             (&CheckRoutine::Variable(_, variable), _) => {
                 (what.in_variable(variable, 0), what.in_variable(variable, highest))
             }
             (_, [numbers, _]) => {
                 let number = numbers[active.trailing_zeros() as usize & 15];
-                let differ = (0..16).fold(0, |differ, lane| differ | ((numbers[lane] ^ number) & on[lane]));
+                let differ = (0..16).fold(0, |differ, lane| differ | ((numbers[lane] ^ number) & active_masks[lane]));
                 if differ != 0 || number as usize >= resources.descriptors {
                     return false;
                 }

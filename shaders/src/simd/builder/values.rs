@@ -8,7 +8,7 @@ use crate::ir::Op;
 use crate::simd::{InstData, Type, Value, WideOp, pure_result};
 
 /// Operations that are hoisted to the entry for one vector, at most.
-const LIFTED: usize = 4;
+const MAX_HOISTED: usize = 4;
 
 impl Builder {
     /// A constant; for a vector, the same in all lanes.
@@ -67,12 +67,12 @@ impl Builder {
     /// Hoists a vector to the entry if it is computed from the workgroup's scalars by few operations; otherwise returns
     /// it unchanged. The vector then occupies a register in the whole kernel, so it must be worth that.
     pub(crate) fn lift(&mut self, vector: Value) -> Value {
-        if self.can_be_lifted(vector, LIFTED) { self.lifted(vector) } else { vector }
+        if self.can_be_lifted(vector, MAX_HOISTED) { self.lifted(vector) } else { vector }
     }
 
     /// A pure operation in the entry, if its operands are available there.
     fn lifted_pure(&mut self, op: Op, args: &[Value]) -> Option<Value> {
-        let all = args.iter().all(|&arg| self.can_be_lifted(arg, LIFTED));
+        let all = args.iter().all(|&arg| self.can_be_lifted(arg, MAX_HOISTED));
         all.then(|| {
             let args = args.iter().map(|&arg| self.lifted(arg)).collect();
             self.emit_in_entry(InstData::Pure { op, args })
@@ -273,10 +273,10 @@ impl Builder {
         }
     }
 
-    /// A value that only the lanes of a mask hold; later selects fill in the other lanes. For words, the other lanes
-    /// are unspecified. For booleans they are false, since a scalar may be made of the value before each lane has its
-    /// own.
-    pub(crate) fn held_by(&mut self, lanes: Value, value: Value) -> Value {
+    /// A value that matters only in the lanes of a mask; later selects fill in the other lanes. For words, the other
+    /// lanes are unspecified. For booleans they are false, since a scalar may be made of the value before each lane has
+    /// its own.
+    pub(crate) fn only_in(&mut self, lanes: Value, value: Value) -> Value {
         let is_mask = self.ty(value) == Type::Mask && self.ty(lanes) == Type::Mask;
         if is_mask && self.kernel.constant(value).is_none() { self.and(lanes, value) } else { value }
     }
@@ -289,7 +289,7 @@ impl Builder {
             Some(bits) if bits == all => then,
             _ if then == otherwise => then,
             _ if matches!(self.kernel.definition(otherwise), Some(InstData::Undef { .. })) => {
-                self.held_by(condition, then)
+                self.only_in(condition, then)
             }
             _ => self.emit_one(InstData::Select { condition, then, otherwise }),
         }

@@ -36,11 +36,11 @@ pub(in crate::vectorize) struct ConstantOffsets {
 impl ConstantOffsets {
     pub(super) fn new(shapes: BlockShapes, offset: &Offset) -> Option<Self> {
         let [term @ OffsetTerm { value, stride }] = offset.lanes[..] else { return None };
-        let Shape::Affine(pattern) = shapes.shape(value) else { return None };
+        let Shape::Affine(offsets) = shapes.shape(value) else { return None };
         let zeros = shapes.uniformity.zeros(value);
-        let lanes = *shapes.uniformity.patterns.lanes(pattern);
+        let lanes = *shapes.uniformity.lane_offsets.lanes(offsets);
         let fits = |&lane: &u32| (zeros >= 32 || lane >> zeros == 0) && lane < MAX_DISTANCE / stride.max(1);
-        let row = pattern == LaneOffsetTable::CONTIGUOUS && stride == 4;
+        let row = offsets == LaneOffsetTable::CONTIGUOUS && stride == 4;
         let usable = !row && stride.is_multiple_of(4) && lanes.iter().all(fits);
         usable.then(|| Self { term, bytes: lanes.map(|lane| lane * stride) })
     }

@@ -121,7 +121,7 @@ fn strided_elements(
         &LaneElements::Strided { number, stride_words, skip } => {
             let MemoryRegion { base, len } = region.skip_uniform(widen, skip, &elements.uniform);
             let lane_0 = match widen.shape(number) {
-                Shape::Affine(pattern) => widen.uniformity.patterns.lanes(pattern)[0],
+                Shape::Affine(offsets) => widen.uniformity.lane_offsets.lanes(offsets)[0],
                 _ => 0,
             };
             let index = widen.get(number);

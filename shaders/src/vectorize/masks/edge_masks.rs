@@ -142,7 +142,7 @@ impl Widen<'_> {
             let passed = self.passed_variable(param);
             let value = if alone {
                 // The other lanes are selected by later edges.
-                if first { self.builder.held_by(lanes, value) } else { value }
+                if first { self.builder.only_in(lanes, value) } else { value }
             } else {
                 let before = self.read(passed);
                 // A uniform or lane-affine parameter is one scalar for all lanes: replaced if any lane takes the edge.

@@ -30,11 +30,11 @@ struct StridedLoad {
 #[derive(Debug)]
 struct WidenPlan {
     header: Block,
-    /// Source of the loop's entry edge.
-    before: Block,
+    /// The source of the loop's entry edge.
+    preheader: Block,
     latch: Block,
     block: Block,
-    walks: SmallVec<[StridedLoad; 4]>,
+    loads: SmallVec<[StridedLoad; 4]>,
 }
 
 /// Widens loads in the loops where that is faster; `uniformity` is that of the kernel. Returns whether there were any.
@@ -45,7 +45,7 @@ pub(in crate::vectorize) fn widen_loads(kernel: &mut Kernel, uniformity: &Unifor
         // The block's terminator moved to its second part: it may be an entry or back edge of another planned loop.
         let split = plans[position].block;
         for plan in &mut plans[position + 1..] {
-            [&mut plan.before, &mut plan.latch].into_iter().filter(|end| **end == split).for_each(|end| *end = rest);
+            [&mut plan.preheader, &mut plan.latch].into_iter().filter(|end| **end == split).for_each(|end| *end = rest);
         }
     }
     !plans.is_empty()
@@ -68,7 +68,7 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<WidenPlan> {
             if loops.of(block) != Some(number) || !uniformity.dominators.dominates(block, latch) {
                 continue;
             }
-            let mut walks = SmallVec::new();
+            let mut loads = SmallVec::new();
             for &inst in &kernel.blocks[block].insts {
                 let InstData::Load {
                     width: Width::Word,
@@ -84,18 +84,18 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<WidenPlan> {
                     && ![Some(base), Some(buffer), added].into_iter().flatten().any(changes)
                     && [base, buffer].iter().all(|&value| uniformity.shape_in(value, block) == Shape::Uniform)
                     && is_noncontiguous(uniformity.shape_in(index, block))
-                    && walks.len() < MAX_LOADS
+                    && loads.len() < MAX_LOADS
                 {
                     let clobbers = clobbers.get_or_insert_with(|| Clobbers::of_loops(kernel, loops));
                     if !clobbers[number].may_change(&place, access) {
-                        walks.push(StridedLoad { load: inst, base, counter, added });
+                        loads.push(StridedLoad { load: inst, base, counter, added });
                     }
                 }
             }
-            if !walks.is_empty() {
+            if !loads.is_empty() {
                 let edges = edges.get_or_insert_with(|| predecessors(kernel));
-                let Some(&before) = edges[found.header].iter().find(|&&from| from != latch) else { break };
-                plans.push(WidenPlan { header: found.header, before, latch, block, walks });
+                let Some(&preheader) = edges[found.header].iter().find(|&&from| from != latch) else { break };
+                plans.push(WidenPlan { header: found.header, preheader, latch, block, loads });
                 // Only one block per loop, which then needs a single iteration counter.
                 break;
             }
@@ -151,10 +151,10 @@ impl<'a> WidenRewrite<'a> {
     fn apply(mut self, plan: &WidenPlan) -> Block {
         let [fill, rest] = [0, 1].map(|_| self.kernel.blocks.push(BlockData::default()));
         let numbers: SmallVec<[Value; 4]> = (0..WORDS).map(|word| self.constant(Type::I32, word)).collect();
-        let (mut now, mut before) = (BlockCall::new(rest), BlockCall::new(rest));
-        for walk in &plan.walks {
-            let words = self.load_words(walk, &numbers);
-            before.args.extend(self.pass_words(plan, walk, rest, words));
+        let (mut now, mut kept) = (BlockCall::new(rest), BlockCall::new(rest));
+        for strided in &plan.loads {
+            let words = self.load_words(strided, &numbers);
+            kept.args.extend(self.pass_words(plan, strided, rest, words));
             now.args.extend(words);
         }
         self.effect(InstData::Jump { to: now });
@@ -162,14 +162,14 @@ impl<'a> WidenRewrite<'a> {
         let iteration = self.count_iterations(plan, &numbers);
         let args = SmallVec::from_slice(&[iteration, numbers[0]]);
         let due = self.emit(InstData::Pure { op: Op::IEq, args }, Type::Bool);
-        self.effect(InstData::Branch { condition: due, then: BlockCall::new(fill), otherwise: before });
+        self.effect(InstData::Branch { condition: due, then: BlockCall::new(fill), otherwise: kept });
         let old = &mut self.kernel.blocks[plan.block];
         let insts = std::mem::replace(&mut old.insts, std::mem::take(&mut self.insts));
         let merge = old.merge.replace(Merge::Selection { merge: rest });
-        let is_walk = |inst: &Inst| plan.walks.iter().any(|walk| walk.load == *inst);
-        self.kernel.blocks[rest].insts = insts.into_iter().filter(|inst| !is_walk(inst)).collect();
+        let is_widened = |inst: &Inst| plan.loads.iter().any(|strided| strided.load == *inst);
+        self.kernel.blocks[rest].insts = insts.into_iter().filter(|inst| !is_widened(inst)).collect();
         self.kernel.blocks[rest].merge = merge;
-        plan.walks.iter().for_each(|walk| self.kernel.results[walk.load] = None);
+        plan.loads.iter().for_each(|strided| self.kernel.results[strided.load] = None);
         if let Some(at) = self.kernel.layout.iter().position(|&block| block == plan.block) {
             self.kernel.layout.splice(at + 1..at + 1, [fill, rest]);
         }
@@ -177,19 +177,19 @@ impl<'a> WidenRewrite<'a> {
     }
 
     /// Emits the loads of the next four words.
-    fn load_words(&mut self, walk: &StridedLoad, numbers: &[Value]) -> [Value; WORDS as usize] {
+    fn load_words(&mut self, strided: &StridedLoad, numbers: &[Value]) -> [Value; WORDS as usize] {
         let InstData::Load { ty, width, place: Place::Buffer { space, buffer, .. }, access } =
-            self.kernel.insts[walk.load]
+            self.kernel.insts[strided.load]
         else {
-            unreachable!("a walk loads from a buffer")
+            unreachable!("a strided load is from a buffer")
         };
-        let first = match walk.added {
-            Some(added) => self.add(walk.counter, added),
-            None => walk.counter,
+        let first = match strided.added {
+            Some(added) => self.add(strided.counter, added),
+            None => strided.counter,
         };
         std::array::from_fn(|word| {
             let index = if word == 0 { first } else { self.add(first, numbers[word]) };
-            let offset = self.emit(InstData::Element { base: walk.base, index, stride: 4 }, Type::I32);
+            let offset = self.emit(InstData::Element { base: strided.base, index, stride: 4 }, Type::I32);
             self.emit(InstData::Load { ty, width, place: Place::Buffer { space, buffer, offset }, access }, ty)
         })
     }
@@ -199,14 +199,14 @@ impl<'a> WidenRewrite<'a> {
     fn pass_words(
         &mut self,
         plan: &WidenPlan,
-        walk: &StridedLoad,
+        strided: &StridedLoad,
         rest: Block,
         words: [Value; WORDS as usize],
     ) -> [Value; WORDS as usize] {
         let ty = self.kernel.ty(words[0]);
         let zero = self.constant(ty, 0);
         let kept = [(); WORDS as usize - 1].map(|()| self.param(plan.header, ty));
-        let result = self.kernel.results[walk.load].unwrap_or(zero);
+        let result = self.kernel.results[strided.load].unwrap_or(zero);
         let index = self.kernel.blocks[rest].params.len() as u32;
         self.kernel.values[result] = ValueDef::Param { block: rest, index, ty };
         self.kernel.blocks[rest].params.push(result);
@@ -241,7 +241,7 @@ impl<'a> WidenRewrite<'a> {
 
     /// Adds an argument for the header to the entry edge and to the back edge.
     fn pass(&mut self, plan: &WidenPlan, first: Value, next: Value) {
-        for (block, value) in [(plan.before, first), (plan.latch, next)] {
+        for (block, value) in [(plan.preheader, first), (plan.latch, next)] {
             let Some(&last) = self.kernel.blocks[block].insts.last() else { continue };
             let calls = self.kernel.insts[last].targets_mut().into_iter();
             calls.filter(|call| call.block == plan.header).for_each(|call| call.args.push(value));

@@ -13,20 +13,12 @@ use super::super::encode::{Assembler, Regs};
 use super::super::vcode::{Build, Expand, InstKind, View};
 use super::lane_address::LaneAddressRegisters;
 use super::lane_atomics::{LaneAtomic, PLACES};
+use super::registers::OperandSlots;
 use super::{Result, Select, VectorIsa};
 use crate::ir::AtomicOp;
 use crate::simd::{Inst, InstData, LaneAddress, Value};
 
-/// Slots of the operands, added one by one.
-#[derive(Debug, Default)]
-pub(super) struct OperandSlots(pub(super) SmallVec<[Operand; 16]>);
-
 impl OperandSlots {
-    pub(super) fn add(&mut self, operand: Operand) -> u8 {
-        self.0.push(operand);
-        self.0.len() as u8 - 1
-    }
-
     /// The operand in the accumulator.
     pub(super) fn accumulator(&mut self, reg: VReg) -> u8 {
         self.add(Operand::reg_fixed_def_at_start(reg, PReg::new(ACCUMULATOR, RegClass::Int)))
@@ -253,7 +245,7 @@ impl<V: VectorIsa> Select<'_, V> {
             result: result.map(|regs| slots.vector(V::ISA, regs.as_ref(), Operand::reg_def_at_start)),
         };
         self.code.scratch = true;
-        self.code.push(InstKind::Sequence(Box::new(sequence)), &slots.0);
+        self.code.push(InstKind::Sequence(Box::new(sequence)), &slots);
     }
 
     /// Counts the active lanes.

@@ -9,6 +9,7 @@ use super::super::Isa;
 use super::super::atomic::{ACCUMULATOR, LaneLoop, LaneMemory};
 use super::super::encode::{Assembler, Regs, conditional};
 use super::super::vcode::{Expand, InstKind};
+use super::registers::OperandSlots;
 use super::{Result, Select, VectorIsa};
 use crate::back::x86::lane_groups::VectorRegisters;
 use crate::ir::AtomicOp;
@@ -49,11 +50,8 @@ impl<V: VectorIsa> Select<'_, V> {
         let LaneAtomic { op, lanes, index, words, wide, lock, bits, results } = atomic;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let order = self.lane_order();
-        let mut operands: SmallVec<[Operand; 24]> = SmallVec::new();
-        let mut slot = |operand| {
-            operands.push(operand);
-            operands.len() as u8 - 1
-        };
+        let mut operands = OperandSlots::default();
+        let mut slot = |operand| operands.add(operand);
         let isa = V::ISA;
         let mut parts = |vector: [VReg; 2]| {
             let vector = vector.map(|half| slot(Operand::reg_use(half)));

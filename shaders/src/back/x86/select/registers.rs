@@ -1,11 +1,40 @@
 //! Registers of values: those that have one, new ones for results, and constants, which get one where they are used.
 
+use std::ops::Deref;
+
 use iced_x86::{Code, OpKind};
 use regalloc2::{Operand, OperandConstraint, OperandKind, OperandPos, RegClass, VReg};
+use smallvec::SmallVec;
 
 use super::super::vcode::{Build, InstKind, View};
 use super::{Result, Select, VectorIsa, class_of};
 use crate::simd::{Inst, InstData, Type, Value, ValueDef, WideOp};
+
+/// Operands of an instruction; an operand's slot is its position.
+#[derive(Debug, Default)]
+pub(super) struct OperandSlots(SmallVec<[Operand; 16]>);
+
+impl OperandSlots {
+    /// Adds an operand after those that there are; returns its slot.
+    pub(super) fn add(&mut self, operand: Operand) -> u8 {
+        self.0.push(operand);
+        self.0.len() as u8 - 1
+    }
+}
+
+impl Deref for OperandSlots {
+    type Target = [Operand];
+
+    fn deref(&self) -> &[Operand] {
+        &self.0
+    }
+}
+
+impl FromIterator<Operand> for OperandSlots {
+    fn from_iter<I: IntoIterator<Item = Operand>>(operands: I) -> Self {
+        Self(operands.into_iter().collect())
+    }
+}
 
 impl<V: VectorIsa> Select<'_, V> {
     /// The register of a scalar; emits the scalar first if it is deferred.

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::super::encode::{Assembler, Label, Regs};
 use super::super::pool::PooledConstant;
 use super::super::vcode::{AddressRegisters, InstKind};
+use super::registers::OperandSlots;
 use super::{Result, Select, VectorIsa};
 use crate::simd::{Inst, LANES, Row, Value};
 
@@ -28,8 +29,6 @@ enum RowTarget {
     InBounds(AddressRegisters),
     Checked { base: VReg, disp: i32 },
 }
-
-type RowOperands = SmallVec<[Operand; 8]>;
 
 impl<V: VectorIsa> Select<'_, V> {
     fn row(&mut self, row: &Row) -> Result<RowTarget> {
@@ -54,21 +53,18 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Adds the row's operands after those that there are.
-    fn row_slots(&mut self, row: &Row, (base, disp): (VReg, i32), operands: &mut RowOperands) -> Result<RowPlace> {
+    fn row_slots(&mut self, row: &Row, (base, disp): (VReg, i32), operands: &mut OperandSlots) -> Result<RowPlace> {
         let index = self.reg(row.index)?;
         let limit = match self.constant(row.limit) {
             Some(limit) => Err(limit as u32),
             None => Ok(self.reg(row.limit)?),
         };
         let temps: SmallVec<[VReg; 2]> = (0..V::ROW_TEMPS).map(|_| self.general()).collect();
-        let mut slot = |operand| {
-            operands.push(operand);
-            operands.len() as u8 - 1
-        };
+        let mut slot = |operand| operands.add(operand);
         let (base, index) = (slot(Operand::reg_use(base)), slot(Operand::reg_use(index)));
         let limit = limit.map_or_else(Err, |reg| Ok(slot(Operand::reg_use(reg))));
         let temp = operands.len() as u8;
-        operands.extend(temps.into_iter().map(Operand::reg_temp));
+        temps.into_iter().for_each(|temp| _ = operands.add(Operand::reg_temp(temp)));
         self.code.scratch = true;
         Ok(RowPlace { base, disp, index, limit, temp, constants: V::row_constants(&mut self.code.pool) })
     }
@@ -82,7 +78,7 @@ impl<V: VectorIsa> Select<'_, V> {
                 // Of two results, the first is written before the operands are read for the last time.
                 let is_one = results.as_ref().len() == 1;
                 let def = if is_one { Operand::reg_def } else { Operand::reg_def_at_start };
-                let mut operands: RowOperands = results.as_ref().iter().map(|&reg| def(reg)).collect();
+                let mut operands: OperandSlots = results.as_ref().iter().map(|&reg| def(reg)).collect();
                 let place = self.row_slots(row, (base, disp), &mut operands)?;
                 let fetch = self.strides.distance(self.kernel, self.block, row);
                 self.code.push(InstKind::Sequence(V::checked_row_load(place, fetch)), &operands);
@@ -97,9 +93,9 @@ impl<V: VectorIsa> Select<'_, V> {
         match self.row(row)? {
             RowTarget::InBounds(place) => V::store_row_in_bounds(self, row, &place, value, mask),
             RowTarget::Checked { base, disp } => {
-                let mut operands: RowOperands = value.as_ref().iter().map(|&reg| Operand::reg_use(reg)).collect();
+                let mut operands: OperandSlots = value.as_ref().iter().map(|&reg| Operand::reg_use(reg)).collect();
                 if let Some(mask) = &mask {
-                    operands.extend(mask.as_ref().iter().map(|&reg| Operand::reg_use(reg)));
+                    mask.as_ref().iter().for_each(|&reg| _ = operands.add(Operand::reg_use(reg)));
                 }
                 let place = self.row_slots(row, (base, disp), &mut operands)?;
                 let store = self.vectors.checked_row_store(row, place, mask.is_some());

@@ -2,8 +2,8 @@
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
-use smallvec::SmallVec;
 
+use super::registers::OperandSlots;
 use super::row::jump_unless_inside;
 use super::{Result, Select, VectorIsa};
 use crate::back::x86::Isa;
@@ -14,13 +14,6 @@ use crate::back::x86::pool::PooledConstant;
 use crate::back::x86::vcode::{Expand, InstKind};
 use crate::ir::{Op, Width};
 use crate::simd::{Inst, InstData, LANES, LaneAddress, Row, Value};
-
-pub(super) type OperandSlots = SmallVec<[Operand; 16]>;
-
-fn slot(operands: &mut OperandSlots, operand: Operand) -> u8 {
-    operands.push(operand);
-    operands.len() as u8 - 1
-}
 
 /// A row's address with slots for its registers.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +29,7 @@ struct RowAddress {
 }
 
 impl<V: VectorIsa> Select<'_, V> {
-    fn part_place(&mut self, row: &Row, operands: &mut OperandSlots) -> Result<RowAddress> {
+    fn row_address(&mut self, row: &Row, operands: &mut OperandSlots) -> Result<RowAddress> {
         let (base, disp) = self.base(row.base, 0)?;
         let index = self.reg(row.index)?;
         let limit = match self.constant(row.limit) {
@@ -44,20 +37,20 @@ impl<V: VectorIsa> Select<'_, V> {
             None => Ok(self.reg(row.limit)?),
         };
         let temps = [(); 4].map(|()| Operand::reg_temp(self.general()));
-        let (base, index) = (slot(operands, Operand::reg_use(base)), slot(operands, Operand::reg_use(index)));
-        let limit = limit.map_or_else(Err, |reg| Ok(slot(operands, Operand::reg_use(reg))));
-        let temps = temps.map(|temp| slot(operands, temp));
+        let (base, index) = (operands.add(Operand::reg_use(base)), operands.add(Operand::reg_use(index)));
+        let limit = limit.map_or_else(Err, |reg| Ok(operands.add(Operand::reg_use(reg))));
+        let temps = temps.map(|temp| operands.add(temp));
         self.code.scratch = true;
         Ok(RowAddress { isa: V::ISA, width: row.width, base, disp, index, limit, temps })
     }
 
-    /// Loads a row of parts; of halves that only a conversion to floats uses, its floats.
+    /// Loads contiguous sub-words; of halves that only a conversion to floats uses, its floats.
     pub(super) fn load_subword_row(&mut self, inst: Inst, row: &Row) -> Result {
         let converted = self.floats_of(inst, row);
         let results = V::define(self, self.kernel.results[converted.unwrap_or(inst)][0]);
         let mut operands: OperandSlots =
             results.as_ref().iter().map(|&result| Operand::reg_def_at_start(result)).collect();
-        let place = self.part_place(row, &mut operands)?;
+        let place = self.row_address(row, &mut operands)?;
         let floats = converted.is_some();
         self.code.floats |= floats;
         self.code.push(InstKind::Sequence(Box::new(LoadSubwordRow { place, floats })), &operands);
@@ -90,7 +83,7 @@ impl<V: VectorIsa> Select<'_, V> {
         Some(args[0])
     }
 
-    /// Stores a row of parts; a deferred conversion of floats to halves is merged.
+    /// Stores contiguous sub-words; a deferred conversion of floats to halves is merged.
     pub(super) fn store_subword_row(&mut self, row: &Row, value: Value, mask: Value) -> Result {
         let bits = if self.is_all(mask) { None } else { Some(V::mask_bits(self, mask)?) };
         let converted = self.halves_of(row, value);
@@ -98,10 +91,10 @@ impl<V: VectorIsa> Select<'_, V> {
         let floats = converted.is_some();
         self.code.floats |= floats;
         let mut operands: OperandSlots = value.as_ref().iter().map(|&half| Operand::reg_use(half)).collect();
-        let place = self.part_place(row, &mut operands)?;
-        let bits = bits.map(|bits| slot(&mut operands, Operand::reg_use(bits)));
+        let place = self.row_address(row, &mut operands)?;
+        let bits = bits.map(|bits| operands.add(Operand::reg_use(bits)));
         let vectors = [(); 2].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float)));
-        let vectors = vectors.map(|temp| slot(&mut operands, temp));
+        let vectors = vectors.map(|temp| operands.add(temp));
         let order = self.code.pool.vector(match row.width {
             Width::Byte => std::array::from_fn(|word| if word % 4 == 0 { 0x0c08_0400 } else { 0x8080_8080 }),
             _ => std::array::from_fn(|word| [0x0504_0100, 0x0d0c_0908, 0x8080_8080, 0x8080_8080][word % 4]),
@@ -111,7 +104,7 @@ impl<V: VectorIsa> Select<'_, V> {
         Ok(())
     }
 
-    /// Stores parts lane by lane.
+    /// Stores sub-words lane by lane.
     pub(super) fn scatter_subwords(&mut self, width: Width, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         let bits = V::mask_bits(self, mask)?;
         let halves = [self.halves(lanes.index)?, self.halves(value)?];
@@ -129,12 +122,12 @@ impl<V: VectorIsa> Select<'_, V> {
         halves: [[VReg; 2]; 2],
         bits: VReg,
     ) -> (LaneStores, OperandSlots) {
-        let mut operands = OperandSlots::new();
-        let halves = halves.map(|pair| pair.map(|half| slot(&mut operands, Operand::reg_use(half))));
-        let (base, bits) = (slot(&mut operands, Operand::reg_use(base)), slot(&mut operands, Operand::reg_use(bits)));
-        let temps = [(); 3].map(|()| slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Int))));
+        let mut operands = OperandSlots::default();
+        let halves = halves.map(|pair| pair.map(|half| operands.add(Operand::reg_use(half))));
+        let (base, bits) = (operands.add(Operand::reg_use(base)), operands.add(Operand::reg_use(bits)));
+        let temps = [(); 3].map(|()| operands.add(Operand::reg_temp(self.code.vreg(RegClass::Int))));
         let parts = halves.map(|vector| {
-            let temp = slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Float)));
+            let temp = operands.add(Operand::reg_temp(self.code.vreg(RegClass::Float)));
             VectorRegisters { isa: V::ISA, vector, temp }
         });
         self.code.scratch = true;
@@ -174,7 +167,7 @@ impl RowAddress {
         MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.base), index, self.width.bytes(), disp, 1)
     }
 
-    /// Jumps to `cold` unless all 16 parts are in bounds.
+    /// Jumps to `cold` unless all 16 sub-words are in bounds.
     fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
         let limit = self.limit.map(|limit| regs.gpr(limit));
         jump_unless_inside(asm, regs.gpr(self.index), limit, regs.gpr(self.temps[0]), cold);
@@ -316,7 +309,7 @@ struct StoreSubwordRow {
     bits: Option<u8>,
     /// Temporary vector registers.
     vectors: [u8; 2],
-    /// The byte shuffle that packs the parts of a 128-bit lane.
+    /// The byte shuffle that packs the sub-words of a 128-bit lane.
     order: PooledConstant,
     /// Whether the operands are floats that are converted to halves.
     floats: bool,

@@ -5,8 +5,8 @@ use regalloc2::Operand;
 
 use super::super::encode::{Assembler, Label, Regs};
 use super::super::vcode::View;
-use super::atomic::OperandSlots;
 use super::memory::{CheckedAddress, Side};
+use super::registers::OperandSlots;
 
 /// A checked address with slots for its registers.
 #[derive(Debug)]

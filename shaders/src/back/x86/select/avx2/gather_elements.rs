@@ -27,8 +27,8 @@ impl Expand for GatherElements {
         words.check(regs, asm, words.vectors, cold);
         // Inactive lanes load word 0, which exists, as some lane is active.
         let temps = [regs.ymm(words.vectors), regs.ymm(words.vectors + 1)];
-        let on = regs.ymm(words.mask);
-        asm.put(Instruction::with3(AND, temps[0], on, regs.ymm(words.index)));
+        let active = regs.ymm(words.mask);
+        asm.put(Instruction::with3(AND, temps[0], active, regs.ymm(words.index)));
         let indices = asm.scratch(INDEX_AT, false);
         asm.put(Instruction::with2(Code::VEX_Vmovdqu_ymmm256_ymm, indices, temps[0]));
         if words.count == 2 {
@@ -36,8 +36,8 @@ impl Expand for GatherElements {
             let [even, odd] = [regs.ymm(0), regs.ymm(1)];
             asm.put(Instruction::with4(SHUFFLE, temps[0], even, odd, 0x88));
             asm.put(Instruction::with4(SHUFFLE, odd, even, odd, 0xdd));
-            asm.put(Instruction::with3(AND, even, temps[0], on));
-            asm.put(Instruction::with3(AND, odd, odd, on));
+            asm.put(Instruction::with3(AND, even, temps[0], active));
+            asm.put(Instruction::with3(AND, odd, odd, active));
             return;
         }
         (0..4).for_each(|number| words.load_quads(regs, asm, number));
@@ -45,7 +45,7 @@ impl Expand for GatherElements {
         transpose(Isa::Avx2, asm, [a, b, c, d], temps);
         // Zeroes inactive lanes.
         for word in [a, b, c, d] {
-            asm.put(Instruction::with3(AND, word, word, on));
+            asm.put(Instruction::with3(AND, word, word, active));
         }
     }
 

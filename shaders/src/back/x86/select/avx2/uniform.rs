@@ -5,7 +5,7 @@ use regalloc2::Operand;
 
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Build, Expand, InstKind, View};
-use super::super::atomic::OperandSlots;
+use super::super::registers::OperandSlots;
 use super::super::subword::put;
 use super::super::uniform::UniformPlace;
 use super::super::{Result, Select};
@@ -40,7 +40,7 @@ impl Select<'_, Avx2> {
             mask: bits.map(|bits| slots.add(Operand::reg_use(bits))),
             place: UniformPlace::new(&checked, &mut slots),
         };
-        self.code.push(InstKind::Sequence(Box::new(store)), &slots.0);
+        self.code.push(InstKind::Sequence(Box::new(store)), &slots);
         Ok(())
     }
 }

@@ -5,8 +5,9 @@ use regalloc2::{Operand, VReg};
 
 use super::super::super::atomic::Atomic;
 use super::super::super::vcode::{Build, View};
-use super::super::atomic::{LaneOperands, OperandSlots, neutral};
+use super::super::atomic::{LaneOperands, neutral};
 use super::super::lane_address::LaneAddressRegisters;
+use super::super::registers::OperandSlots;
 use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::RegisterPair;

@@ -12,7 +12,8 @@ use super::super::super::Isa;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::pool::PooledConstant;
 use super::super::super::vcode::{Expand, InstKind};
-use super::super::elements::{GroupAddress, OperandSlots, Origin, Origins, VectorSlots};
+use super::super::elements::{GroupAddress, Origin, Origins, VectorSlots};
+use super::super::registers::OperandSlots;
 use super::super::{Result, Select};
 use super::Avx512;
 use crate::ir::Width;
@@ -63,16 +64,11 @@ impl Select<'_, Avx512> {
         }
         let mut operands: OperandSlots = stored.into_iter().map(Operand::reg_use).collect();
         let mask = if all { None } else { Some(self.lanes(mask)?) };
-        let mask = mask.map(|mask| {
-            operands.push(Operand::reg_use(mask));
-            operands.len() as u8 - 1
-        });
+        let mask = mask.map(|mask| operands.add(Operand::reg_use(mask)));
         let address = self.group_address(elements, &mut operands)?;
         let temps = self.vectors::<4>(&mut operands);
-        let lanes = operands.len() as u8;
-        operands.push(Operand::reg_temp(self.code.vreg(RegClass::Vector)));
-        let bits = operands.len() as u8;
-        operands.push(Operand::reg_temp(self.code.vreg(RegClass::Int)));
+        let lanes = operands.add(Operand::reg_temp(self.code.vreg(RegClass::Vector)));
+        let bits = operands.add(Operand::reg_temp(self.code.vreg(RegClass::Int)));
         let orders = store_orders(words).into_iter().map(|order| self.code.pool.vector(order)).collect();
         let firsts = (0..LANES).map(|lane| 1u64 << (lane as usize * words)).sum::<u64>();
         let mut pair = [0; 16];

@@ -32,12 +32,12 @@ impl Expand for GatherElements {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let cold = asm.cold();
         let words = &self.0;
-        let on = regs.mask(words.mask);
+        let active = regs.mask(words.mask);
         words.check(regs, asm, self.bits(), cold);
         // Inactive lanes load word 0, which exists, as some lane is active.
         let temps = [regs.zmm(words.vectors), regs.zmm(words.vectors + 1)];
         let kept = Instruction::with2(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, temps[0], regs.zmm(words.index));
-        asm.put_masked(on, true, kept);
+        asm.put_masked(active, true, kept);
         let indices = asm.scratch(INDEX_AT, false);
         asm.put(Instruction::with2(STORE, indices, temps[0]));
         // Inactive lanes are zeroed by the last instructions.
@@ -45,9 +45,9 @@ impl Expand for GatherElements {
             (0..2).for_each(|number| words.load_pairs(regs, asm, number));
             let [even, odd] = [regs.zmm(0), regs.zmm(1)];
             asm.put(Instruction::with4(SHUFFLE, temps[0], even, odd, SECONDS));
-            asm.put_masked(on, true, Instruction::with4(SHUFFLE, even, even, odd, FIRSTS));
+            asm.put_masked(active, true, Instruction::with4(SHUFFLE, even, even, odd, FIRSTS));
             let kept = Instruction::with2(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, odd, temps[0]);
-            asm.put_masked(on, true, kept);
+            asm.put_masked(active, true, kept);
         } else {
             (0..4).for_each(|number| words.load_quads(regs, asm, number));
             let [a, b, c, d] = [0, 1, 2, 3].map(|number| regs.zmm(number));
@@ -63,7 +63,7 @@ impl Expand for GatherElements {
                 (HIGH_PAIRS, b, [low, a]),
                 (LOW_PAIRS, a, [low, a]),
             ] {
-                asm.put_masked(on, true, Instruction::with4(SHUFFLE, to, from, other, pairs));
+                asm.put_masked(active, true, Instruction::with4(SHUFFLE, to, from, other, pairs));
             }
         }
     }

@@ -138,11 +138,11 @@ impl Select<'_, Avx512> {
 
     fn mask_select(&mut self, inst: Inst, mask: regalloc2::VReg, then: Value, otherwise: Value) -> Result {
         let [then, otherwise] = self.both(&[then, otherwise])?;
-        let [on, off] = [self.mask_reg(), self.mask_reg()];
-        self.masks3(Code::VEX_Kandw_kr_kr_kr, on, mask, then);
-        self.masks3(Code::VEX_Kandnw_kr_kr_kr, off, mask, otherwise);
+        let [from_then, from_otherwise] = [self.mask_reg(), self.mask_reg()];
+        self.masks3(Code::VEX_Kandw_kr_kr_kr, from_then, mask, then);
+        self.masks3(Code::VEX_Kandnw_kr_kr_kr, from_otherwise, mask, otherwise);
         let result = self.define_lanes(inst);
-        self.masks3(Code::VEX_Korw_kr_kr_kr, result, on, off);
+        self.masks3(Code::VEX_Korw_kr_kr_kr, result, from_then, from_otherwise);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use regalloc2::Operand;
 
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Expand, InstKind};
-use super::super::atomic::OperandSlots;
+use super::super::registers::OperandSlots;
 use super::super::subword::put;
 use super::super::uniform::UniformPlace;
 use super::super::{Result, Select};
@@ -30,7 +30,7 @@ impl Select<'_, Avx512> {
             word: slots.add(Operand::reg_temp(word)),
             moved: slots.add(Operand::reg_temp(moved)),
         };
-        self.code.push(InstKind::Sequence(Box::new(store)), &slots.0);
+        self.code.push(InstKind::Sequence(Box::new(store)), &slots);
         Ok(())
     }
 }

@@ -3,7 +3,8 @@
 use iced_x86::{Code, ConditionCode, Instruction};
 use regalloc2::{Operand, VReg};
 
-use super::super::atomic::{OperandSlots, neutral};
+use super::super::atomic::neutral;
+use super::super::registers::OperandSlots;
 use super::super::{Result, Select};
 use super::Avx512;
 use super::operand::Source;
@@ -61,7 +62,7 @@ impl Select<'_, Avx512> {
             },
             old: old.map(|old| slots.add(Operand::reg_def_at_start(old))),
         };
-        self.code.push(InstKind::Sequence(Box::new(sequence)), &slots.0);
+        self.code.push(InstKind::Sequence(Box::new(sequence)), &slots);
         Ok(old)
     }
 

@@ -115,7 +115,9 @@ impl<V: VectorIsa> Select<'_, V> {
     /// Adds temporary vector registers; returns the slot of the first.
     pub(in crate::back::x86::select) fn vectors<const COUNT: usize>(&mut self, operands: &mut OperandSlots) -> u8 {
         let first = operands.len() as u8;
-        operands.extend([(); COUNT].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float))));
+        for _ in 0..COUNT {
+            operands.add(Operand::reg_temp(self.code.vreg(RegClass::Float)));
+        }
         first
     }
 }

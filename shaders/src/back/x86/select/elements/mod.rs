@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::super::Isa;
 use super::super::encode::{Assembler, Label, Regs};
+use super::registers::OperandSlots;
 use super::subword::put;
 use super::{Result, Select, VectorIsa};
 use crate::back::x86::lane_groups::VectorRegisters;
@@ -20,9 +21,6 @@ use crate::ir::Width;
 use crate::simd::{Elements, LANES, Spacing};
 
 pub(super) use lanes128::transpose;
-
-/// Operands of an instruction.
-pub(super) type OperandSlots = SmallVec<[Operand; 16]>;
 
 /// Bytes of one word of all lanes in the scratch area, and the offset of the remaining lanes' bits, after four of
 /// those.
@@ -66,17 +64,11 @@ pub(super) struct Origin {
 #[derive(Default)]
 pub(super) struct Origins([Option<(u8, Origin)>; 2]);
 
-/// Adds an operand after those that there are; returns its slot.
-fn slot_of(operand: Operand, operands: &mut OperandSlots) -> u8 {
-    operands.push(operand);
-    operands.len() as u8 - 1
-}
-
 impl<V: VectorIsa> Select<'_, V> {
     /// Operands of the store of registers, for all lanes or those whose bits are set.
     fn store_operands(&mut self, elements: &Elements, values: &[VReg], bits: Option<VReg>) -> Result<StoreOperands> {
         let mut operands: OperandSlots = values.iter().map(|&value| Operand::reg_use(value)).collect();
-        let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
+        let bits = bits.map(|bits| operands.add(Operand::reg_use(bits)));
         let address = self.group_address(elements, &mut operands)?;
         Ok(StoreOperands { operands, bits, address })
     }
@@ -102,7 +94,7 @@ impl<V: VectorIsa> Select<'_, V> {
             Some(segments) => Some((segments.lanes, self.reg(segments.step)?)),
             None => None,
         };
-        let mut slot = |operand| slot_of(operand, operands);
+        let mut slot = |operand| operands.add(operand);
         let (base, index) = (slot(Operand::reg_use(base)), slot(Operand::reg_use(index)));
         let segments = step.map(|(lanes, step)| (lanes, slot(Operand::reg_use(step))));
         let limits = limits.into_iter().map(|limit| limit.map(|reg| slot(Operand::reg_use(reg)))).collect();
@@ -114,7 +106,7 @@ impl<V: VectorIsa> Select<'_, V> {
 }
 
 impl GroupAddress {
-    /// Words (or parts) of an element.
+    /// Words or sub-words of an element.
     pub(super) fn count(&self) -> u8 {
         self.limits.len() as u8
     }

@@ -1,4 +1,4 @@
-//! Whether a dependency mends a race: it is added to those of the observed execution, after all that followed the
+//! Whether a dependency repairs a race: it is added to those of the observed execution, after all that followed the
 //! earlier access there, and the later access comes then.
 
 use std::ops::Range;
@@ -11,12 +11,12 @@ use super::scope::Stages;
 use super::signalled::Signal;
 
 /// The observed execution after an access, with more dependencies.
-pub(super) struct Mending {
+pub(super) struct RepairTrial {
     order: Order,
     events: Events,
 }
 
-impl Mending {
+impl RepairTrial {
     /// What is ordered after an access, by all dependencies so far.
     pub(super) fn new(order: &Order) -> Self {
         Self { order: order.clone(), events: Events::starting_at(order.next()) }
