@@ -461,8 +461,8 @@ pub(super) fn conjunctions(count: usize) -> Text {
     for at in 0..count {
         let before = if at == 0 { String::new() } else { (at - 1).to_string() };
         put!(body, "%e{at} = OpIAdd %u32 %e{before} %c3\n%f{at} = OpBitwiseXor %u32 %e{at} %i");
-        put!(body, "%u{at} = OpINotEqual %bool %e{at} %c2\n%v{at} = OpINotEqual %bool %f{at} %c3");
-        put!(body, "%a{at} = OpLogicalAnd %bool %l{before} %u{at}\n%c{at}_ = OpLogicalAnd %bool %l{before} %v{at}");
+        put!(body, "%y{at} = OpINotEqual %bool %e{at} %c2\n%v{at} = OpINotEqual %bool %f{at} %c3");
+        put!(body, "%a{at} = OpLogicalAnd %bool %l{before} %y{at}\n%c{at}_ = OpLogicalAnd %bool %l{before} %v{at}");
         put!(body, "%l{at} = OpLogicalAnd %bool %a{at} %c{at}_");
     }
     put!(body, "OpBranchConditional %l{} %b %m\n%b = OpLabel\n%n = OpIAdd %u32 %i %c1", count - 1);
