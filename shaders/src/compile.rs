@@ -140,7 +140,7 @@ pub struct Checked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Checks {
     /// Those that find every race of a dispatch: redundant ones are left out ([`check::subsume`]), and memory barriers
-    /// are a part of the control barrier beside them ([`check::merge_fences`]).
+    /// are a part of the control barrier beside them ([`check::complete_semantics`], [`check::merge_fences`]).
     Needed,
     /// Those of `Needed` that find every race of a dispatch in which the memory of the bindings that the kernel writes
     /// ([`check::written_bindings`]) is not that of others, and which reads no device addresses.
@@ -158,6 +158,7 @@ pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Che
     let mut kernel = kernel.clone();
     check::insert(&mut kernel);
     if checks != Checks::All {
+        check::complete_semantics(&mut kernel);
         check::merge_fences(&mut kernel);
         opt::run_all(opt::NUMBERING, &mut kernel);
         check::subsume(&mut kernel);

@@ -43,6 +43,17 @@ fn exchange(barriers: &str) -> Kernel {
     kernel
 }
 
+/// The same kernel with non-private accesses to all shared memory, which have an operation of their own with that scope.
+fn exchange_made(barriers: &str, scope: &str) -> Kernel {
+    let access = format!(" non_private made {scope}");
+    let text = exchange(barriers).to_string().replace(" non_private", &access);
+    let text = text.replacen("16, 1, 1\n", "16, 1, 1\nmemory_model vulkan\n", 1);
+    let shared = |line: &str| line.contains("load.i32 var0") || line.contains("store var0");
+    let lines = text.lines().map(|line| if shared(line) { format!("{line}{access}\n") } else { format!("{line}\n") });
+    let text: String = lines.collect();
+    Kernel::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
 /// The barriers that the kernel reports, in the order of the text.
 fn reported(kernel: &Kernel) -> Vec<String> {
     let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
@@ -89,6 +100,58 @@ fn a_control_barrier_stands_for_memory_barriers_that_it_completes() {
     let [first, second] = ["storage", "workgroup"].map(|class| format!("acq_rel|{class}|available|visible"));
     let full = [first, second].map(|semantics| format!("barrier workgroup workgroup {semantics}"));
     assert_eq!(merged(&two)[1], full, "each has the memory barriers of its class");
+}
+
+#[test]
+fn barriers_are_full_where_accesses_make_their_values_available_and_visible_themselves() {
+    let reports = |scope: &str, barrier: &str| {
+        let mut kernel = exchange_made(&format!("{barrier}\n"), scope);
+        check::insert(&mut kernel);
+        check::complete_semantics(&mut kernel);
+        verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
+        reported(&kernel).concat()
+    };
+    for (scope, barrier, full) in [
+        ("workgroup", "barrier workgroup workgroup acq_rel|storage", "|available|visible"),
+        ("device", "barrier workgroup workgroup acq_rel|storage|workgroup", "|available|visible"),
+        ("workgroup", "barrier workgroup workgroup acq_rel|image", "|available|visible"),
+        ("device", "fence device release|storage", "|available"),
+        ("device", "fence device acquire|storage|workgroup", "|visible"),
+        ("subgroup", "barrier workgroup workgroup acq_rel|storage", ""),
+        ("workgroup", "fence device release|storage", ""),
+        ("device", "barrier workgroup workgroup relaxed", ""),
+    ] {
+        assert_eq!(reports(scope, barrier), format!("{barrier}{full}"), "made {scope}");
+    }
+    let mut kernel = exchange_made("barrier workgroup workgroup acq_rel|storage\n", "workgroup");
+    check::insert(&mut kernel);
+    for site in kernel.sites.values_mut() {
+        if let SiteAction::Write(access) = &mut site.action {
+            access.scope = None;
+        }
+    }
+    let before = reported(&kernel);
+    check::complete_semantics(&mut kernel);
+    assert_eq!(reported(&kernel), before, "writes have no operation of their own");
+}
+
+/// What such accesses exchange at a barrier is no suspicion; replays, which run the kernel as it is, would suspect it.
+#[test]
+fn an_exchange_of_coherent_values_is_not_suspected() {
+    let memory = GuestSlice::leak(4 * 256 * 3);
+    for (barrier, is_suspected) in
+        [("barrier workgroup workgroup acq_rel|storage|workgroup\n", false), (BARRIER, true), (WAIT, true)]
+    {
+        let kernel = exchange_made(barrier, "workgroup");
+        for isa in Isa::available() {
+            let found = [Checks::Needed, Checks::All].map(|checks| {
+                let checked = compile_checked(&kernel, Backend::X86(isa), checks);
+                let (found, ..) = run(&checked, &kernel, (memory, APART), Profile::Common, Offer::All);
+                found.lines().any(|line| line.contains("cause:"))
+            });
+            assert_eq!(found, [is_suspected, true], "{barrier}");
+        }
+    }
 }
 
 /// Barriers for which no control barrier can stand, or not for all of them.

@@ -74,7 +74,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    fn new(scope: Scope, Semantics(bits): Semantics) -> Self {
+    pub(super) fn new(scope: Scope, Semantics(bits): Semantics) -> Self {
         let in_semantics = |class: &usize| bits & ALL[*class].bit() != 0;
         let classes = Classes((0..CLASSES).filter(in_semantics).fold(0, |set, class| set | 1 << class));
         let has = |order: u32, made: u32| {
@@ -165,6 +165,15 @@ pub(super) fn order_of_fence(action: &SiteAction) -> Option<Order> {
 pub(super) fn full_semantics(classes: Classes) -> Semantics {
     let bits = classes.iter().fold(0, |bits, class| bits | ALL[class].bit());
     Semantics(ACQUIRE_RELEASE | MAKE_AVAILABLE | MAKE_VISIBLE | bits)
+}
+
+/// The same semantics, which make available what they release and make visible what they acquire.
+pub(super) fn completed(Semantics(bits): Semantics) -> Semantics {
+    let has = |order: u32, made: u32| {
+        let ordered = bits & (order | ACQUIRE_RELEASE | SEQUENTIALLY_CONSISTENT) != 0;
+        if ordered { made } else { 0 }
+    };
+    Semantics(bits | has(RELEASE, MAKE_AVAILABLE) | has(ACQUIRE, MAKE_VISIBLE))
 }
 
 /// The class of the memory that an action accesses, as a set.
