@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use crate::common::Folder;
+use crate::common::{Folder, has_glsl};
 use serde_json::Value as Json;
 
 /// The object of a run that ends with this status.
@@ -42,6 +42,30 @@ fn an_endless_kernel_ends_with_what_was_found() {
     let object = json(&folder, line, 6);
     assert!(object["error"].as_str().unwrap().contains("ran longer than the time limit"), "{object}");
     assert_eq!(object["findings"][0]["id"], "SPELTER-RACE-WAW");
+}
+
+/// A loop with a constant number of rounds, each of which takes the detector long.
+const LONG_ROUNDS: &str = "#version 450
+layout(local_size_x = 1024) in;
+layout(binding = 0) coherent buffer A { uint n; uint a[]; };
+void main() {
+    for (int i = 0; i < 16000; ++i) {
+        uint k = atomicAdd(n, 1u);
+        memoryBarrierBuffer();
+        a[k % 512] = k;
+        memoryBarrierBuffer();
+    }
+}";
+
+#[test]
+fn a_loop_of_constant_length_is_stopped_too() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::with("check-long-rounds", "long.comp", LONG_ROUNDS);
+    let ended = folder.spelter("run long.comp --bind 0.0=zeros:16384 --check --time-limit 1");
+    assert_eq!(ended.status, 6, "{}", ended.stderr);
+    assert!(ended.stderr.contains("ran longer than the time limit of 1s"), "{}", ended.stderr);
 }
 
 /// In order, the first workgroup sets the flag for which the second one waits.

@@ -2,7 +2,8 @@
 //! run time.
 //!
 //! A *counted loop* exits when a counter reaches a constant, and every iteration adds a positive constant to the
-//! counter.
+//! counter. One that reports accesses or synchronization to an observer has no bound: what the observer does takes as
+//! long as it takes.
 
 use crate::analysis::{Dominators, Induction, Loop, Loops, Predecessors, max_trip_count, predecessors};
 use crate::ir::{Block, InstData, Kernel};
@@ -48,8 +49,16 @@ pub(super) fn max_steps(kernel: &Kernel, loops: &Loops, trip_counts: &[Option<u6
     Some(sum.saturating_mul(kernel.invocations().div_ceil(LANES).into()))
 }
 
+/// Whether an observer hears of an instruction: that takes a time without a bound.
+fn is_observed(inst: &InstData) -> bool {
+    matches!(inst, InstData::Check { .. } | InstData::Sync { .. })
+}
+
 /// Upper bound of the nanoseconds that an instruction takes for a subgroup; `None` if that depends on the host.
 fn steps_of(inst: &InstData) -> Option<u64> {
+    if is_observed(inst) {
+        return None;
+    }
     Some(match inst {
         InstData::Const { .. } => 0,
         InstData::Pure { .. } | InstData::Select { .. } | InstData::Jump { .. } | InstData::Branch { .. } => 2,
@@ -71,6 +80,10 @@ fn loop_trip_count(
     dominators: &Dominators,
 ) -> Option<u64> {
     let &[latch] = &found.latches[..] else { return None };
+    if found.blocks.iter().any(|&block| kernel.blocks[block].insts.iter().any(|&inst| is_observed(&kernel.insts[inst])))
+    {
+        return None;
+    }
     let inductions = Induction::all(kernel, found.header, latch);
     let within = |block: Block| loops.contains(number, block);
     let tests =
