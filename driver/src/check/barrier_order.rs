@@ -7,10 +7,13 @@
 //! latter: a chain of one full link (`docs/checked-mode-internals.md`). Of each access it is enough to know the first
 //! instance through which it is released, and the last one that the invocation has acquired: it takes part in all
 //! between them that the other one does, and what acquires the last one acquires each earlier one.
+//!
+//! Accesses that make their values available and visible themselves, to the workgroup at least, need no more of a
+//! barrier than that it releases and acquires their class.
 
 use std::ops::Range;
 
-use spelter_memory_model::event::{Action, Class, Scope};
+use spelter_memory_model::event::{Access, Action, Class, Scope};
 use spelter_shaders::ir::SiteAction;
 
 use super::log::{Index, Log};
@@ -39,7 +42,8 @@ impl BarrierOrder {
     /// Bytes for each barrier of an invocation.
     pub(super) const BYTES: usize = size_of::<Step>();
 
-    pub(super) fn new(log: &Log, class: Class) -> Self {
+    /// Those of accesses that make their values available and visible themselves, or not.
+    pub(super) fn new(log: &Log, class: Class, themselves: bool) -> Self {
         let is_step =
             |index: &Index| matches!(log.data(*index).action, SiteAction::Fence { .. } | SiteAction::Barrier { .. });
         let all = || (0..log.len() as u32).map(Index).filter(is_step);
@@ -55,7 +59,7 @@ impl BarrierOrder {
             *next += 1;
         }
         for thread in starts.windows(2) {
-            link(log, class, &mut steps[thread[0]..thread[1]]);
+            link(log, (class, themselves), &mut steps[thread[0]..thread[1]]);
         }
         Self { steps, starts, whole: whole(log) }
     }
@@ -80,15 +84,15 @@ impl BarrierOrder {
 }
 
 /// Finds what the steps of an invocation release and acquire.
-fn link(log: &Log, class: Class, steps: &mut [Step]) {
+fn link(log: &Log, (class, themselves): (Class, bool), steps: &mut [Step]) {
     // The instance of a barrier of the workgroup, and whether the step acquires and releases the class there.
     let what = |index: Index| {
         let operation = log.operation(index);
         let wide = matches!(operation.action, Action::ControlBarrier { execution } if execution >= Scope::Workgroup);
         let instance = log.instance(index).filter(|_| wide).map(|(which, _)| which);
         let reaches = operation.semantics.contains(class) && operation.scope >= Some(Scope::Workgroup);
-        let acquires = reaches && operation.acquire && operation.make_visible;
-        (instance, acquires, reaches && operation.release && operation.make_available)
+        let acquires = reaches && operation.acquire && (themselves || operation.make_visible);
+        (instance, acquires, reaches && operation.release && (themselves || operation.make_available))
     };
     let (mut met, mut acquired) = (None, None);
     for step in steps.iter_mut() {
@@ -145,6 +149,14 @@ pub(super) struct WordOrder<'a> {
     latest: Vec<Option<u32>>,
 }
 
+/// Whether an access makes what it writes available to its workgroup, and what it reads visible from there.
+fn makes_values_known(log: &Log, index: Index) -> bool {
+    let operation = log.operation(index);
+    let reaches = operation.scope >= Some(Scope::Workgroup);
+    let known = |access: &Access| (access.available || !access.writes) && (access.visible || !access.reads);
+    reaches && operation.access().is_some_and(known)
+}
+
 impl<'a> WordOrder<'a> {
     /// `None` if the accesses are not alike.
     pub(super) fn new(log: &'a Log, accesses: &'a [Index]) -> Option<Self> {
@@ -161,7 +173,9 @@ impl<'a> WordOrder<'a> {
         if accesses.iter().any(|&index| kind(index) != Some((class, reference))) {
             return None;
         }
-        let order = log.barriers(class);
+        // Without a bare barrier it makes no difference.
+        let themselves = log.has_bare_barriers && accesses.iter().all(|&index| makes_values_known(log, index));
+        let order = log.barriers(class, themselves);
         let released: Vec<_> = accesses.iter().map(|&index| order.released(log, index)).collect();
         let acquired = accesses.iter().map(|&index| order.acquired(log, index)).collect();
         let group = |at: usize| log.thread(accesses[at]).group;

@@ -193,8 +193,11 @@ pub struct Log {
     pub(super) lenient: Cell<bool>,
     /// By class of memory, once it is known: [`Log::linked`].
     pub(super) linked: [OnceLock<Classes>; 4],
-    /// By class of memory, once they are known.
-    pub(super) barriers: [OnceLock<BarrierOrder>; 4],
+    /// Whether a barrier releases without making available, or acquires without making visible.
+    pub(super) has_bare_barriers: bool,
+    /// By class of memory, once they are known: for accesses that make their values available and visible themselves,
+    /// the second ones.
+    pub(super) barriers: [[OnceLock<BarrierOrder>; 2]; 4],
     /// The same for releases and acquires: as the model has them, and as the profile takes them.
     pub(super) links: [[OnceLock<Option<LinkOrder>>; 2]; 4],
 }
@@ -352,9 +355,11 @@ impl Log {
         }
     }
 
-    /// The barriers that order accesses to memory of a class. Of a finished log only.
-    pub(super) fn barriers(&self, class: Class) -> &BarrierOrder {
-        self.barriers[class as usize].get_or_init(|| BarrierOrder::new(self, class))
+    /// The barriers that order accesses to memory of a class, if the accesses make their values available and visible
+    /// themselves or not. Of a finished log only.
+    pub(super) fn barriers(&self, class: Class, themselves: bool) -> &BarrierOrder {
+        let known = &self.barriers[class as usize][usize::from(themselves)];
+        known.get_or_init(|| BarrierOrder::new(self, class, themselves))
     }
 
     /// The releases and acquires that order accesses to memory of a class; `None` if none does but by control barriers.

@@ -118,6 +118,9 @@ impl Recorder {
         let outcomes = |site: &SiteData| [true, false].map(|wrote| operation(&site.action, wrote, None));
         // What an earlier dispatch of the window orders stays ordered.
         for operation in dispatch.sites.values().flat_map(outcomes) {
+            let is_bare =
+                operation.release && !operation.make_available || operation.acquire && !operation.make_visible;
+            self.log.has_bare_barriers |= is_bare && operation.access().is_none();
             if operation.acquire || operation.release {
                 let own = operation.access().map(|access| access.class);
                 self.ordered = operation.semantics.iter().chain(own).fold(self.ordered, Classes::with);
@@ -210,7 +213,7 @@ impl Recorder {
         self.log.entries.len() * size_of::<Entry>()
             + self.log.threads.len() * size_of::<Thread>()
             + self.log.instances.len() * size_of::<Instance>()
-            + self.members * (4 + BarrierOrder::BYTES)
+            + self.members * (4 + BarrierOrder::BYTES * if self.log.has_bare_barriers { 2 } else { 1 })
             + self.log.atomics.len() * size_of::<Atomics>()
             + self.device.used()
             + self.shared.used()

@@ -5,6 +5,7 @@ mod book;
 mod check;
 mod check_bound;
 mod check_causes;
+mod check_coherent;
 mod check_command;
 mod check_confirm;
 mod check_divergence;

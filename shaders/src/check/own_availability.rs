@@ -11,14 +11,22 @@ use crate::ir::{Kernel, Scope, Semantics, SiteAction};
 
 /// Completes the semantics of each control barrier, memory barrier and atomic all of whose storage classes are accessed
 /// so, to its scope or a larger one.
+///
+/// Nothing changes in a kernel without non-private accesses: profile `common` lets barriers order its private ones, and
+/// asks for all of their semantics.
 pub fn complete_semantics(kernel: &mut Kernel) {
+    let is_non_private = |action: &SiteAction| match action {
+        SiteAction::Read(access) | SiteAction::Write(access) => access.non_private || access.scope.is_some(),
+        SiteAction::Atomic { .. } | SiteAction::Fence { .. } | SiteAction::Barrier { .. } => false,
+    };
+    if !kernel.sites.values().any(|site| is_non_private(&site.action)) {
+        return;
+    }
     let mut least = [MemoryScope::Device; CLASSES];
     for site in kernel.sites.values() {
         let (class, scope) = match site.action {
             // A private access is ordered by no barrier.
-            SiteAction::Read(access) | SiteAction::Write(access) if !access.non_private && access.scope.is_none() => {
-                continue;
-            }
+            SiteAction::Read(_) | SiteAction::Write(_) if !is_non_private(&site.action) => continue,
             SiteAction::Read(access) | SiteAction::Write(access) => (access.class, access.scope),
             // An atomic makes its value available and visible to its own scope.
             SiteAction::Atomic { class, scope, .. } => (class, Some(scope)),
