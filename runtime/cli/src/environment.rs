@@ -89,10 +89,28 @@ fn complete_profile(profile: &mut Option<Profile>) -> Result<(), Failure> {
 
 fn complete_check(args: &mut CheckArgs) -> Result<(), Failure> {
     complete_profile(&mut args.check)?;
-    match args.without_check() {
-        None => Ok(()),
-        Some(option) => Err(Failure::new(format!("{option} needs --check, which finds data races"))),
+    if let Some(option) = args.without_check() {
+        return Err(Failure::new(format!("{option} needs --check, which finds data races")));
     }
+    if args.check.is_none() {
+        return Ok(());
+    }
+    let settings = settings(|name| match name {
+        "SPELTER_CHECK_MEMORY" => args.check_memory.is_none(),
+        // With --many-seeds the option is about orders, the variable about dispatches.
+        "SPELTER_CHECK_SHARD" => args.shard.is_none() && args.many_seeds.is_none(),
+        "SPELTER_CHECK_ONLY" => args.only.is_empty(),
+        "SPELTER_CHECK_SUPPRESSIONS" => args.suppressions.is_empty(),
+        "SPELTER_CHECK_EXITCODE" => args.error_exitcode.is_none(),
+        _ => false,
+    })?
+    .check;
+    args.check_memory = args.check_memory.or(settings.memory);
+    args.shard = args.shard.or(settings.shard);
+    args.only.extend(settings.filter.only);
+    args.suppress.extend(settings.filter.suppressions);
+    args.error_exitcode = args.error_exitcode.or(settings.exit_status);
+    Ok(())
 }
 
 fn complete_bench(args: &mut BenchArgs) -> Result<(), Failure> {
