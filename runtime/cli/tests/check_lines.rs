@@ -84,6 +84,19 @@ void main() {
 }
 
 #[test]
+fn the_call_of_two_accesses_is_said_once() {
+    let folder = Folder::new("lines-inlined");
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+fn put(i: u32) { a[0] = i; }
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+  put(i);
+}
+";
+    let ended = run(&folder, "put.wgsl", text, ONE, 66);
+    assert_eq!(ended.stderr.matches("was inlined from a call at put.wgsl:4:").count(), 1, "{}", ended.stderr);
+}
+
+#[test]
 fn a_store_to_an_image_is_no_branch() {
     if !has_glsl() {
         return;

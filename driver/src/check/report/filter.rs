@@ -51,8 +51,8 @@ impl FromStr for Suppression {
             Field::Rule => _ = pattern.parse::<RulePattern>()?,
             Field::Line if !has_number(pattern) => {
                 return Err(format!(
-                    "`{pattern}` has no number of a line: a pattern of lines is FILE:LINE or FILE:LINE:COLUMN, in which * \
-                     stands for any text"
+                    "`{pattern}` has no number of a line: a pattern of lines is FILE:LINE or FILE:LINE:COLUMN, in which \
+                     * stands for any text"
                 ));
             }
             Field::Line | Field::Kernel | Field::Memory => {}
