@@ -97,6 +97,33 @@ fn put(i: u32) { a[0] = i; }
 }
 
 #[test]
+fn workgroup_memory_has_the_name_of_the_block_that_is_accessed() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("lines-blocks");
+    let text = "#version 450
+#extension GL_EXT_shared_memory_block : require
+layout(local_size_x = 64) in;
+shared First { uint a[64]; } A;
+shared Second { layout(offset = 64) uint b[64]; } B;
+layout(binding = 0) buffer O { uint o[]; };
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  A.a[l] = l;
+  barrier();
+  o[l] = A.a[63 - l];
+  barrier();
+  B.b[l] = 3;
+  o[l] = B.b[63 - l];
+}
+";
+    let ended = run(&folder, "blocks.comp", text, ONE, 66);
+    assert!(ended.stderr.contains("in workgroup variable `B`, bytes "), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("workgroup variable `A`"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_store_to_an_image_is_no_branch() {
     if !has_glsl() {
         return;
