@@ -101,7 +101,7 @@ fn complete_check(args: &mut CheckArgs) -> Result<(), Failure> {
         "SPELTER_CHECK_SHARD" => args.shard.is_none() && args.many_seeds.is_none(),
         "SPELTER_CHECK_ONLY" => args.only.is_empty(),
         "SPELTER_CHECK_SUPPRESSIONS" => args.suppressions.is_empty(),
-        "SPELTER_CHECK_EXITCODE" => args.error_exitcode.is_none(),
+        // `spelter check` sets the status to 0 for its program, whose findings it collects: not those of this one.
         _ => false,
     })?
     .check;
@@ -109,7 +109,6 @@ fn complete_check(args: &mut CheckArgs) -> Result<(), Failure> {
     args.shard = args.shard.or(settings.shard);
     args.only.extend(settings.filter.only);
     args.suppress.extend(settings.filter.suppressions);
-    args.error_exitcode = args.error_exitcode.or(settings.exit_status);
     Ok(())
 }
 

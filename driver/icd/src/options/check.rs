@@ -57,7 +57,7 @@ pub(super) const VARIABLES: [Variable; 9] = [
     of_run(ONLY, "rules, separated by commas: report findings of these only, as in RACE-*,BARRIER"),
     of_run(SUPPRESSIONS, "files of suppressions, separated by colons: what their lines match is not reported"),
     of(KNOWN, "file of JSON lines: findings that it has are not printed again"),
-    of_run(EXITCODE, "exit status of a program with errors, 66 by default; 0 keeps the program's"),
+    of(EXITCODE, "exit status of a program with errors, 66 by default; 0 keeps the program's"),
 ];
 
 /// The values of the variables of checked mode.
