@@ -150,10 +150,13 @@ impl CheckedCode {
         self.checker.options.profile == Profile::Common && (!self.launch().vulkan_model || !any_non_private)
     }
 
-    /// The line of the return before an instruction, if there is one only.
+    /// The line of the kernel's return before an instruction, or before the call through which it was inlined, if there
+    /// is one only. Returns of called functions end no invocation.
     pub(super) fn early_return(&self, site: Site) -> Option<&SourceLine> {
         let kernel = &self.kernel;
-        let before = self.needed.kernel.sites[site].word;
+        let site = &self.needed.kernel.sites[site];
+        // In terms of the entry point: a module may have its functions in any order.
+        let before = site.inlined_at.first().copied().unwrap_or(site.word);
         let returns = kernel.insts.iter().filter(|(_, data)| matches!(data, InstData::Return));
         let words: BTreeSet<_> = returns.map(|(inst, _)| kernel.origins[inst]).collect();
         let mut early = words.into_iter().filter(|&word| word != 0 && word < before);

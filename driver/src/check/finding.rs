@@ -512,6 +512,36 @@ mod tests {
     }
 
     #[test]
+    fn the_calls_of_two_accesses_at_one_position_are_said_once_or_of_each() {
+        let call = |line: u32| vec![SourceLine { file: "scan.wgsl".into(), line, column: 3 }];
+        let text = |first: u32, second: u32| {
+            let finding = Finding {
+                rule: Rule::Race(Hazard::WriteAfterWrite),
+                severity: Severity::Error,
+                memory: None,
+                first: Some(FoundAccess { inlined_at: call(first), ..access("write", 2, 1) }),
+                second: FoundAccess { inlined_at: call(second), ..access("write", 2, 2) },
+                dispatch: None,
+                between: Vec::new(),
+                reasons: Vec::new(),
+                repairs: Vec::new(),
+                count: 1,
+                schedule: Schedule::Ascending,
+                replay: None,
+            };
+            super::super::report::text(&finding, &[], false)
+        };
+        let same = text(3, 3);
+        assert_eq!(same.matches("was inlined from a call at scan.wgsl:3:3").count(), 1, "{same}");
+        assert!(same.contains("= scan.wgsl:2:5 was inlined"), "{same}");
+        let different = text(3, 1);
+        for (invocation, line) in [(1, 3), (2, 1)] {
+            let part = format!("invocation ({invocation}, 0, 0) was inlined from a call at scan.wgsl:{line}:3");
+            assert!(different.contains(&part), "{part}: {different}");
+        }
+    }
+
+    #[test]
     fn a_finding_is_a_paragraph() {
         let finding = Finding {
             rule: Rule::Race(Hazard::ReadAfterWrite),

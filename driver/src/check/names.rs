@@ -85,6 +85,16 @@ impl Names {
         }
     }
 
+    /// Memory with the name of the workgroup variable that an instruction accesses: variables may share it.
+    pub(super) fn as_accessed(&self, memory: FoundMemory, kernel: &Kernel, site: Site) -> FoundMemory {
+        let named = || self.module()?.workgroup_variable(kernel.sites[site].word);
+        let is_variable = matches!(memory.place, FoundPlace::Variable { .. });
+        match is_variable.then(named).flatten() {
+            Some(name) => FoundMemory { place: FoundPlace::Variable { name: name.into() }, ..memory },
+            None => memory,
+        }
+    }
+
     /// The language of the kernel.
     pub(super) fn language(&self) -> Language {
         self.module().map_or(Language::Spirv, Module::language)

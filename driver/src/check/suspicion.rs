@@ -41,7 +41,8 @@ impl DispatchRun<'_> {
                 Memory::Device(_) => Memory::Device(from),
                 Memory::Workgroup(_) => Memory::Workgroup(from as u32),
             };
-            memory = names.memory(kernel, place, bytes, self.args.buffers);
+            let common = names.memory(kernel, place, bytes, self.args.buffers);
+            memory = names.as_accessed(common, kernel, second.site);
             accesses = (Some(self.access(first.site, first.by)), self.access(second.site, second.by));
         } else {
             hazard = match example.relation {
@@ -49,7 +50,8 @@ impl DispatchRun<'_> {
                 Relation::War => Hazard::WriteAfterRead,
                 Relation::Waw => Hazard::WriteAfterWrite,
             };
-            memory = names.memory(kernel, example.memory, example.bytes.into(), self.args.buffers);
+            let common = names.memory(kernel, example.memory, example.bytes.into(), self.args.buffers);
+            memory = names.as_accessed(common, kernel, example.second.site);
             let (first, lines) = self.earlier(example);
             reasons.extend(lines);
             accesses = (Some(first), self.access(example.second.site, example.second.invocation));

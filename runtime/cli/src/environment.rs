@@ -89,10 +89,27 @@ fn complete_profile(profile: &mut Option<Profile>) -> Result<(), Failure> {
 
 fn complete_check(args: &mut CheckArgs) -> Result<(), Failure> {
     complete_profile(&mut args.check)?;
-    match args.without_check() {
-        None => Ok(()),
-        Some(option) => Err(Failure::new(format!("{option} needs --check, which finds data races"))),
+    if let Some(option) = args.without_check() {
+        return Err(Failure::new(format!("{option} needs --check, which finds data races")));
     }
+    if args.check.is_none() {
+        return Ok(());
+    }
+    let settings = settings(|name| match name {
+        "SPELTER_CHECK_MEMORY" => args.check_memory.is_none(),
+        // With --many-seeds the option is about orders, the variable about dispatches.
+        "SPELTER_CHECK_SHARD" => args.shard.is_none() && args.many_seeds.is_none(),
+        "SPELTER_CHECK_ONLY" => args.only.is_empty(),
+        "SPELTER_CHECK_SUPPRESSIONS" => args.suppressions.is_empty(),
+        // `spelter check` sets the status to 0 for its program, whose findings it collects: not those of this one.
+        _ => false,
+    })?
+    .check;
+    args.check_memory = args.check_memory.or(settings.memory);
+    args.shard = args.shard.or(settings.shard);
+    args.only.extend(settings.filter.only);
+    args.suppress.extend(settings.filter.suppressions);
+    Ok(())
 }
 
 fn complete_bench(args: &mut BenchArgs) -> Result<(), Failure> {

@@ -359,6 +359,27 @@ fn a_race_is_written_as_a_litmus_test_that_has_it() {
 }
 
 #[test]
+fn races_that_litmus_tests_cannot_express_are_counted() {
+    // A component overlaps a part of the vector.
+    let text = "enable f16;
+@group(0) @binding(0) var<storage, read_write> o: array<vec3<f16>>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+  o[i] = vec3<f16>(1.0h);
+  o[(i + 1u) % 64u].y = 1.0h;
+}
+";
+    let folder = Folder::with("check-unwritable", "part.wgsl", text);
+    let ended = folder.spelter("run part.wgsl --bind 0.0=zeros:512 --check --litmus race.test");
+    assert_eq!(ended.status, 66, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("note: race.test: not written, since the format cannot express the"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("it has no accesses that share only a part of their bytes"), "{}", ended.stderr);
+}
+
+#[test]
 fn rules_and_dispatches_are_chosen() {
     let folder = Folder::with("check-only", "05.wgsl", include_str!("races/05-loop-war.wgsl"));
     let line = "run 05.wgsl --bind 0.0=u32:range:192 --bind 0.1=zeros:256";

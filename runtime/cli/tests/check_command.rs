@@ -90,7 +90,7 @@ fn findings_are_added_up_and_written() {
         "note: race.test: data race (read after write)\n",
         "note: race.dot: data race (read after write)\n",
         "note: 9 accesses were not checked, since the shadow of the memory exceeds --check-memory\n",
-        "note: 1 suspicions were given up: each is a warning\n",
+        "note: 1 suspicion was given up: it is a warning\n",
         "note: checked: 1 error, 1 suppressed; 5 dispatches, 1 not checked (--shard), 1 process\n",
     ] {
         assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);

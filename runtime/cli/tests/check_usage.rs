@@ -36,6 +36,49 @@ fn the_environment_turns_checked_mode_on_as_the_option_does() {
 }
 
 #[test]
+fn variables_of_checked_mode_are_options_of_run() {
+    let folder = Folder::with("usage-variables", "racy.wgsl", RACY);
+    let run = |line: &str, name: &str, value: &str| {
+        let name = format!("SPELTER_CHECK_{name}");
+        folder.with_environment(line, &[("SPELTER_CHECK", "1"), (name.as_str(), value)])
+    };
+    let ended = run(LINE, "ONLY", "BARRIER");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("1 finding not shown (--only)"), "{}", ended.stderr);
+    // That of programs on the driver: `spelter check` sets it to 0.
+    assert_eq!(run(LINE, "EXITCODE", "0").status, 66);
+    folder.write("known.txt", b"rule:RACE-*\n");
+    assert_eq!(run(LINE, "SUPPRESSIONS", "known.txt").status, 0);
+    // Options count before variables.
+    assert_eq!(run(&format!("{LINE} --only RACE-*"), "ONLY", "BARRIER").status, 66);
+    folder.write("unknown.txt", b"# a rule\nrule:RACE-XYZ\n");
+    for (name, value, problem) in [
+        ("MEMORY", "abc", "SPELTER_CHECK_MEMORY=abc: not a number of bytes"),
+        ("ONLY", "FOO", "SPELTER_CHECK_ONLY=FOO: `FOO` is not a rule; the rules are"),
+        ("SUPPRESSIONS", "unknown.txt", "unknown.txt: line 2: `RACE-XYZ` is not a rule; the rules are"),
+    ] {
+        let ended = run(LINE, name, value);
+        assert_eq!(ended.status, 2, "{}", ended.stderr);
+        assert!(ended.stderr.contains(problem), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn suppressions_that_match_nothing_are_errors() {
+    let folder = Folder::with("usage-suppressions", "racy.wgsl", RACY);
+    for (suppression, problem) in [
+        ("line:racy.wgsl", "`racy.wgsl` has no number of a line: a pattern of lines is FILE:LINE"),
+        ("rule:SPELTER-RACE-XYZ", "`SPELTER-RACE-XYZ` is not a rule; the rules are SPELTER-RACE-RAW"),
+    ] {
+        let message = folder.usage(&format!("{LINE} --check --suppress {suppression}"));
+        assert!(message.contains(problem) && message.contains("--suppress"), "{message}");
+        folder.write("known.txt", format!("# known\n{suppression}\n").as_bytes());
+        let message = folder.error(&format!("{LINE} --check --suppressions known.txt"));
+        assert!(message.starts_with(&format!("known.txt: line 2: {problem}")), "{message}");
+    }
+}
+
+#[test]
 fn options_of_checked_mode_need_it() {
     let folder = Folder::with("usage-options", "racy.wgsl", RACY);
     for option in ["--error-exitcode 3", "--only NOTE", "--shard 1/2", "--dot a.dot", "--check-memory 1M"] {

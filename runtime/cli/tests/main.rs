@@ -11,6 +11,7 @@ mod check_confirm;
 mod check_divergence;
 mod check_flags;
 mod check_limits;
+mod check_lines;
 mod check_mixed;
 mod check_repairs;
 mod check_reports;

@@ -78,6 +78,15 @@ impl Module {
         names
     }
 
+    /// The name of the workgroup variable that an instruction of a SPIR-V module accesses, by its word: that of a
+    /// kernel's variable is one of several, where variables share their memory.
+    pub fn workgroup_variable(&self, word: u32) -> Option<&str> {
+        match self {
+            Self::Spirv(module) => module.workgroup_variable(word),
+            Self::Wgsl(_) => None,
+        }
+    }
+
     /// The layouts of the buffers and push constants of an entry point: names, offsets and strides of members. Of a
     /// SPIR-V module also those that the entry point does not use.
     pub fn blocks(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {

@@ -28,6 +28,11 @@ const fn of(name: &'static str, meaning: &'static str) -> Variable {
     Variable { name, read_by: super::DRIVER, meaning }
 }
 
+/// Of variables that are options of `spelter run --check`, too.
+const fn of_run(name: &'static str, meaning: &'static str) -> Variable {
+    Variable { read_by: "the Vulkan driver; run", ..of(name, meaning) }
+}
+
 /// The variables, with their meanings.
 pub(super) const VARIABLES: [Variable; 9] = [
     Variable {
@@ -39,15 +44,18 @@ pub(super) const VARIABLES: [Variable; 9] = [
         )
     },
     of(JSON, "file to which each finding is appended as a line of JSON"),
-    of(MEMORY, "bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰ and 2³⁰"),
-    of(SHARD, "I/N: check only part I of N equal parts of the dispatches"),
+    of_run(
+        MEMORY,
+        "bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰ and 2³⁰",
+    ),
+    of_run(SHARD, "I/N: check only part I of N equal parts of the dispatches"),
     of(
         HOST,
         "trap: report what the program does through mapped pointers, too, by closing pages to it; advise, the default, \
          is a note about what it is likely to read",
     ),
-    of(ONLY, "rules, separated by commas: report findings of these only, as in RACE-*,BARRIER"),
-    of(SUPPRESSIONS, "files of suppressions, separated by colons: what their lines match is not reported"),
+    of_run(ONLY, "rules, separated by commas: report findings of these only, as in RACE-*,BARRIER"),
+    of_run(SUPPRESSIONS, "files of suppressions, separated by colons: what their lines match is not reported"),
     of(KNOWN, "file of JSON lines: findings that it has are not printed again"),
     of(EXITCODE, "exit status of a program with errors, 66 by default; 0 keeps the program's"),
 ];

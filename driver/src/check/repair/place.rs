@@ -166,6 +166,11 @@ impl<'k> Text<'k> {
             let (inst, calls) = (self.insts(block)[end], self.kernel.words_of_calls(self.inst(first)?));
             // A called function with several returns is in a construct that its call begins.
             let inner = self.kernel.words_of_calls(self.inst(second)?);
+            // So is a store to an image, which begins it itself: the text has no branch there.
+            let is_own = self.kernel.origins[inst] == self.kernel.origins[self.inst(second)?];
+            if is_own && self.kernel.words_of_calls(inst) == inner {
+                return None;
+            }
             let begun = inner.strip_prefix(&calls[..]).and_then(<[u32]>::first) == Some(&self.kernel.origins[inst]);
             let call = begun || self.kernel.words_of_calls(inst).len() > calls.len();
             let line = self.line_in(inst, &calls).or(self.kernel.line_of(inst))?;
@@ -232,7 +237,8 @@ impl<'k> Text<'k> {
             let leaves = next(block).filter(|to| !reach.contains(to) && own.contains(to));
             for to in leaves.collect::<BTreeSet<_>>() {
                 found.edges.push((block, to));
-                let Some(line) = self.line(block, self.insts(block).len() - 1) else { continue };
+                let end = self.insts(block).len() - 1;
+                let Some(line) = self.line(block, end) else { continue };
                 let splits = |construct: &Construct| {
                     construct.continuing.is_none()
                         && construct.blocks.start == block + 1
@@ -240,7 +246,10 @@ impl<'k> Text<'k> {
                 };
                 let (line, lines) = match self.constructs.iter().any(splits) {
                     true => (line, &mut found.branches),
-                    false => (self.return_line(to).unwrap_or(line), &mut found.returns),
+                    false => match self.return_line(to, place.block, &own, self.insts(block)[end]) {
+                        Some(line) => (line, &mut found.returns),
+                        None => continue,
+                    },
                 };
                 if !lines.contains(line) {
                     lines.push(line.clone());
@@ -250,19 +259,55 @@ impl<'k> Text<'k> {
         (!found.edges.is_empty()).then_some(found)
     }
 
-    /// The line of the first return to which a block leads.
-    fn return_line(&self, block: usize) -> Option<&'k SourceLine> {
-        let mut reached: BTreeSet<usize> = [block].into();
+    /// The line of the return by which invocations pass a place by that a branch leads to a block; that of the branch,
+    /// if the return has none. `None` if they do so by `break` or `continue`: a construct around the place ends or
+    /// continues, or the path leaves the blocks in which returns are sought.
+    fn return_line(&self, to: usize, place: usize, within: &Range<usize>, branch: Inst) -> Option<&'k SourceLine> {
+        let around: Vec<&Construct> =
+            self.constructs.iter().filter(|construct| construct.blocks.contains(&place)).collect();
+        let goes_on = |block: usize| {
+            let leads = |construct: &Construct| construct.blocks.end == block || construct.continuing == Some(block);
+            !within.contains(&block) || around.iter().any(|construct| leads(construct))
+        };
+        let mut reached: BTreeSet<usize> = [to].into();
         while let Some(block) = reached.pop_first() {
-            let end = self.insts(block).len().checked_sub(1)?;
-            if matches!(self.data(At { block, index: end }), InstData::Return) {
-                return self.line(block, end);
+            if goes_on(block) {
+                return None;
+            }
+            let inst = *self.insts(block).last()?;
+            if self.returns(inst, &around) {
+                let (begin, end) = (self.kernel.origins[branch], self.kernel.origins[inst]);
+                // What is before the branch in the module is not about the return.
+                let own = self.kernel.lines.range(..=end).next_back().filter(|(start, _)| **start > begin);
+                return own.map(|(_, line)| line).or(self.kernel.line_of(branch));
             }
             let targets = self.kernel.targets(self.kernel.layout[block]);
             let next = |to: &Block| self.kernel.layout.iter().position(|block| block == to);
             reached.extend(targets.iter().filter_map(|call| next(&call.block)).filter(|to| *to > block));
         }
         None
+    }
+
+    /// Whether an instruction is a return of the kernel, or of a called function that is one of these constructs.
+    fn returns(&self, inst: Inst, around: &[&Construct]) -> bool {
+        let to = match &self.kernel.insts[inst] {
+            InstData::Return => return true,
+            InstData::Jump { to } => to.block,
+            _ => return false,
+        };
+        let calls = self.kernel.words_of_calls(inst);
+        let is_of = |construct: &Construct| {
+            let is_join = self.kernel.layout.get(construct.blocks.end) == Some(&to);
+            // The call begins the construct.
+            let header = construct.blocks.start.checked_sub(1).and_then(|header| self.insts(header).last());
+            let is_begun = header.is_some_and(|&header| {
+                let mut inner = self.kernel.words_of_calls(header);
+                inner.push(self.kernel.origins[header]);
+                inner == calls
+            });
+            construct.continuing.is_none() && is_join && is_begun
+        };
+        around.iter().any(|construct| is_of(construct))
     }
 
     /// The end of the innermost loop that has both instructions.

@@ -47,6 +47,16 @@ impl FromStr for Suppression {
         if pattern.contains(['#', '\n']) {
             return Err(format!("a pattern has no `#`, which begins a comment: a suppression is {kinds}"));
         }
+        match field {
+            Field::Rule => _ = pattern.parse::<RulePattern>()?,
+            Field::Line if !has_number(pattern) => {
+                return Err(format!(
+                    "`{pattern}` has no number of a line: a pattern of lines is FILE:LINE or FILE:LINE:COLUMN, in which \
+                     * stands for any text"
+                ));
+            }
+            Field::Line | Field::Kernel | Field::Memory => {}
+        }
         Ok(Self { field, pattern: pattern.to_owned() })
     }
 }
@@ -83,6 +93,14 @@ impl Suppression {
             }),
             Field::Line | Field::Kernel => finding.first.iter().chain([&finding.second]).any(of_access),
         }
+    }
+}
+
+/// Whether a pattern may match the position of a line: `scan.comp:41`, or `line 41` where the module names no file.
+fn has_number(pattern: &str) -> bool {
+    match pattern.contains('*') {
+        true => pattern.ends_with(|last: char| last == '*' || last.is_ascii_digit()),
+        false => pattern.rsplit_once([':', ' ']).is_some_and(|(_, number)| number.parse::<u32>().is_ok()),
     }
 }
 
@@ -211,6 +229,20 @@ mod tests {
         assert!("scan.comp".parse::<Suppression>().unwrap_err().contains("rule:, line:"));
         assert!("color:red".parse::<Suppression>().unwrap_err().contains("`color:`"));
         assert!("rule: ".parse::<Suppression>().unwrap_err().contains("empty"));
+    }
+
+    #[test]
+    fn a_suppression_that_matches_nothing_is_refused() {
+        for text in ["line:a.comp", "line:a.comp:x", "line:*.comp", "line:41", "line:a.comp:4:"] {
+            let problem = text.parse::<Suppression>().unwrap_err();
+            assert!(problem.contains("a pattern of lines is FILE:LINE"), "{text}: {problem}");
+        }
+        for text in ["line:a.comp:4", "line:a.comp:4:7", "line:a.comp*", "line:*:4", "line:line 4:7", "line:*"] {
+            assert_eq!(text.parse::<Suppression>().unwrap().to_string(), text);
+        }
+        let problem = "rule:SPELTER-RACE-XYZ".parse::<Suppression>().unwrap_err();
+        assert!(problem.starts_with("`SPELTER-RACE-XYZ` is not a rule; the rules are SPELTER-RACE-RAW"), "{problem}");
+        assert!("rule:*-WAR".parse::<Suppression>().is_ok() && "rule:RACE-*".parse::<Suppression>().is_ok());
     }
 
     #[test]

@@ -58,25 +58,52 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
     let CheckStats { undecided, lines_not_compared, notes_not_searched, .. } = *stats;
     let CheckStats { accesses_not_checked, commands_forgotten, signals_forgotten, .. } = *stats;
     let CheckStats { findings_dropped, epochs_used_up, .. } = *stats;
-    let of = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
-    let shadow = format!("accesses were not checked, since the shadow of the memory exceeds {memory}");
-    let commands = "accesses were forgotten before the host waited for them, so that no later command was compared \
-        with them";
-    let signals = "waits were for signals of a semaphore or a queue that more than 4096 later ones had followed: each \
-        counted as a wait for a later one";
-    let lines = "pairs of lines were not compared at each word that they access, beside a race there: repair what is \
-        reported, and check again";
-    let epochs = "restarts of the detector's epochs, whose numbers were used up: of accesses before one it knows less, \
-        so that more is suspected";
+    let of = |count: u64, one: &str, several: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {several}")),
+    };
+    let shadow = format!("not checked, since the shadow of the memory exceeds {memory}");
+    let until = "before the host waited for";
+    let compared = "so that no later command was compared with";
+    let later = "of a semaphore or a queue that more than 4096 later ones had followed";
+    let beside = "beside a race there: repair what is reported, and check again";
+    let less = "so that more is suspected";
     let all = [
-        of(accesses_not_checked, &shadow),
-        of(commands_forgotten, commands),
-        of(signals_forgotten, signals),
-        of(findings_dropped, "more findings were not kept"),
-        of(undecided, "suspicions were given up: each is a warning"),
-        of(lines_not_compared, lines),
-        of(epochs_used_up, epochs),
-        of(notes_not_searched, "dispatches were not searched for notes to their end: that would take too long"),
+        of(accesses_not_checked, &format!("access was {shadow}"), &format!("accesses were {shadow}")),
+        of(
+            commands_forgotten,
+            &format!("access was forgotten {until} it, {compared} it"),
+            &format!("accesses were forgotten {until} them, {compared} them"),
+        ),
+        of(
+            signals_forgotten,
+            &format!("wait was for a signal {later}: it counted as a wait for a later one"),
+            &format!("waits were for signals {later}: each counted as a wait for a later one"),
+        ),
+        of(findings_dropped, "more finding was not kept", "more findings were not kept"),
+        of(undecided, "suspicion was given up: it is a warning", "suspicions were given up: each is a warning"),
+        of(
+            lines_not_compared,
+            &format!("pair of lines was not compared at each word that the two access, {beside}"),
+            &format!("pairs of lines were not compared at each word that they access, {beside}"),
+        ),
+        of(
+            epochs_used_up,
+            &format!(
+                "restart of the detector's epochs, whose numbers were used up: of accesses before it less is known, \
+                 {less}"
+            ),
+            &format!(
+                "restarts of the detector's epochs, whose numbers were used up: of accesses before one it knows less, \
+                 {less}"
+            ),
+        ),
+        of(
+            notes_not_searched,
+            "dispatch was not searched for notes to its end: that would take too long",
+            "dispatches were not searched for notes to their end: that would take too long",
+        ),
     ];
     all.into_iter().flatten().collect()
 }
@@ -104,11 +131,11 @@ impl Sources {
             Severity::Note => diagnostic::Severity::Note,
         };
         let mut diagnostic = Diagnostic::new(severity).with_code(finding.rule.name()).with_message(finding.title());
-        diagnostic = self.labelled(diagnostic, &finding.second, true);
+        diagnostic = self.labelled(diagnostic, &finding.second, finding.first.as_ref(), true);
         if let Some(first) = &finding.first {
             // Accesses that cannot be quoted come in the order in which they happened.
             let notes = std::mem::take(&mut diagnostic.notes);
-            diagnostic = self.labelled(diagnostic, first, false);
+            diagnostic = self.labelled(diagnostic, first, Some(&finding.second), false);
             diagnostic.notes.extend(notes);
         }
         let reasons = finding.reasons.iter().map(|reason| format!("because {reason}"));
@@ -120,11 +147,12 @@ impl Sources {
         diagnostic.with_notes(reasons.chain(repairs).chain(seen).chain(again).chain(place).collect())
     }
 
-    /// Adds the label of an access; a note, if its source is not known.
+    /// Adds the label of an access, and the calls through which it was inlined; a note, if its source is not known.
     fn labelled(
         &mut self,
         mut diagnostic: Diagnostic<usize>,
         access: &FoundAccess,
+        other: Option<&FoundAccess>,
         primary: bool,
     ) -> Diagnostic<usize> {
         let label = match access.agent() {
@@ -163,9 +191,17 @@ impl Sources {
                 None => label,
             }),
         }
-        for call in access.inlined_at.iter().rev() {
-            let position = access.position().unwrap_or_default();
-            diagnostic.notes.push(format!("{position} was inlined from a call at {call}"));
+        // Two accesses at one position have one path, which is said once, or each its own.
+        let beside = other.filter(|other| other.position() == access.position());
+        let (is_said, differs) = match beside {
+            Some(other) if other.inlined_at == access.inlined_at => (primary, false),
+            Some(_) => (false, true),
+            None => (false, false),
+        };
+        if !is_said {
+            let of = if differs { format!("the {access}") } else { access.position().unwrap_or_default() };
+            let calls = access.inlined_at.iter().rev();
+            diagnostic.notes.extend(calls.map(|call| format!("{of} was inlined from a call at {call}")));
         }
         diagnostic
     }

@@ -23,12 +23,37 @@ pub(crate) fn write_files(files: &ReportFiles, findings: &[Json]) -> Result<(), 
     if let Some(path) = &files.litmus {
         // The format has comments of lines; its reader skips those before the first word, too.
         let test = |finding: &Json| Some(format!("// {}\n{}", title(finding), finding["replay"].as_str()?));
-        write_each(path, findings, test, "no race was confirmed")?;
+        let unwritable = findings.iter().filter(|finding| is_error_of_race(finding) && !has_test(finding)).count();
+        let reason = match unwritable {
+            0 => "no race was confirmed".to_owned(),
+            1 => format!("the format cannot express the race: {LACKS}"),
+            count => format!("the format cannot express the {count} races: {LACKS}"),
+        };
+        write_each(path, findings, test, &reason)?;
+        if unwritable > 0 && findings.iter().any(has_test) {
+            let races = if unwritable == 1 { "race is" } else { "races are" };
+            output::note(format_args!("{}: {unwritable} {races} not written: {LACKS}", path.display()));
+        }
     }
     match &files.dot {
         Some(path) => write_each(path, findings, dot::picture, "no finding is about two accesses"),
         None => Ok(()),
     }
+}
+
+/// What litmus tests of the format of Khronos do not have.
+const LACKS: &str = "it has no accesses that share only a part of their bytes, no barrier that orders memory in another \
+                     scope than it waits in, no third storage class, and neither commands nor the host";
+
+/// Whether a finding is a data race that the axioms confirmed.
+fn is_error_of_race(finding: &Json) -> bool {
+    let of_race = finding["id"].as_str().is_some_and(|id| id.starts_with("SPELTER-RACE-"));
+    of_race && finding["severity"] == "error"
+}
+
+/// Whether the part of the execution that decides is known as a litmus test.
+fn has_test(finding: &Json) -> bool {
+    finding["replay"].is_string()
 }
 
 /// Writes a file for each finding that has a text, and notes what is in it; or else why there is none.

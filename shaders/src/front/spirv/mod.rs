@@ -146,6 +146,30 @@ impl Module {
         declarations.iter().filter(|inst| inst.op == Op::Variable).filter_map(named).collect()
     }
 
+    /// The `OpName` of the workgroup variable that the instruction at a word accesses, if it is known without its
+    /// callers: those with an explicit layout share their memory, which has the name of one of them.
+    pub fn workgroup_variable(&self, word: u32) -> Option<&str> {
+        let Sections { annotations, words, .. } = &*self.sections;
+        let at = words.insts.binary_search_by_key(&word, |inst| inst.word).ok()?;
+        let accessing = &words.insts[at];
+        if matches!(accessing.op, Op::CopyMemory | Op::CopyMemorySized) {
+            return None;
+        }
+        let mut pointer = *words.operands(accessing).first()?;
+        for _ in 0..words.insts.len() {
+            let inst = words.insts.iter().find(|inst| inst.id == pointer)?;
+            let first = *words.operands(inst).first()?;
+            match inst.op {
+                Op::AccessChain | Op::InBoundsAccessChain | Op::PtrAccessChain | Op::CopyObject => pointer = first,
+                Op::Variable if first == spirv::StorageClass::Workgroup as u32 => {
+                    return Some(annotations.name(inst.id)).filter(|name| !name.is_empty());
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
     /// The layouts of the module's buffers and push constants, after specialization.
     pub fn blocks(&self, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {
         let (types, _) = constants::declare(&self.sections, specialization)?;
