@@ -195,9 +195,14 @@ fn workgroup(of: &FoundAccess) -> Option<[u32; 3]> {
 
 /// The advice about accesses of different workgroups, which no barrier orders.
 pub(super) fn between_workgroups(language: Language, (first, second): (&FoundAccess, &FoundAccess)) -> Option<Repair> {
+    (workgroup(first) != workgroup(second)).then(|| two_dispatches(language))
+}
+
+/// The advice that two dispatches order what workgroups do.
+pub(super) fn two_dispatches(language: Language) -> Repair {
     let why = match language {
         Language::Wgsl => "nothing in WGSL orders plain accesses of different workgroups",
         Language::Glsl | Language::Spirv => "no control barrier waits for another workgroup",
     };
-    (workgroup(first) != workgroup(second)).then(|| Repair { text: format!("two dispatches: {why}"), line: None })
+    Repair { text: format!("two dispatches: {why}"), line: None }
 }

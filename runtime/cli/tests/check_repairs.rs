@@ -375,3 +375,49 @@ void main() {
     assert!(checked.stderr.contains("SPELTER-NOTE") && checked.stderr.contains("repair:"), "{}", checked.stderr);
     assert_eq!(checked.stdout, unchecked.stdout);
 }
+
+/// Atomics on one word synchronize in the order in which they ran, whatever else the invocations do.
+#[test]
+fn atomics_that_order_by_chance_are_no_repair() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-chance");
+    let one = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { uint a[]; };
+shared uint s[64];
+shared uint m;
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  if (l == 0) s[0] = 17;
+  atomicMax(m, l);
+  a[l] = s[0] + l;
+}
+";
+    let cases = [Case {
+        name: "one.comp",
+        text: one.to_owned(),
+        options: "--bind 0.0=zeros:256 --check",
+        parts: &["= repair: barrier() after the write at one.comp:8 and before the read at one.comp:10"],
+        applied: &[("  atomicMax(m, l);", "  barrier(); atomicMax(m, l);")],
+    }];
+    decide(&folder, &cases);
+    let racy = run(&folder, "one.comp", one, "--bind 0.0=zeros:256 --check", 66);
+    assert!(racy.stderr.contains("in the opposite order of the invocations they race all the same"), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("gl_SemanticsAcquireRelease"), "{}", racy.stderr);
+    let all = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) coherent buffer A { uint a[]; };
+layout(binding = 1) buffer C { uint n; };
+void main() {
+  uint l = gl_GlobalInvocationID.x;
+  if (l == 0) a[0] = 17;
+  uint k = atomicAdd(n, 1);
+  a[l + 1] = a[0] + k;
+}
+";
+    let racy = run(&folder, "all.comp", all, "--bind 0.0=zeros:4096 --bind 0.1=zeros:4 --groups 4 --check", 66);
+    assert!(racy.stderr.contains("= repair: two dispatches: "), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("gl_SemanticsAcquireRelease"), "{}", racy.stderr);
+}

@@ -27,6 +27,7 @@ use self::place::Text;
 use self::trial::{Trials, Tried};
 use super::confirm::Confirmed;
 use super::dispatch::{Described, DispatchRun};
+use super::explanation;
 use super::finding::{FoundAccess, Repair};
 use super::slice::Slice;
 use super::update::Updated;
@@ -38,6 +39,14 @@ const MAX_REPAIRS: usize = 2;
 /// The reason if invocations diverge between the two accesses.
 const NO_BARRIER: &str =
     "no barrier can be between them as the code is: not all invocations of the workgroup execute it there";
+
+/// The reason if a barrier orders the race of the finding only.
+const BETWEEN_WORKGROUPS: &str = "a barrier between them orders the invocations of a workgroup, but they race between \
+                                  workgroups, too: only two dispatches order these";
+
+/// The reason if changed atomics order the two accesses by chance.
+const BY_CHANCE: &str = "atomics that acquire and release would order them only as they ran here: in the opposite \
+                         order of the invocations they race all the same";
 
 /// What the instruction of a site accesses, as far as an atomic operation can have it.
 pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
@@ -117,6 +126,9 @@ impl DispatchRun<'_> {
         }
         if found.repairs.is_empty() {
             found.repairs.extend(self.as_atomics(slice, described));
+        }
+        if found.repairs.is_empty() && found.reasons.iter().any(|reason| reason == BETWEEN_WORKGROUPS) {
+            found.repairs.push(explanation::two_dispatches(described.names().language));
         }
         if !found.repairs.is_empty() {
             found.reasons.retain(|reason| reason != NO_BARRIER);
@@ -240,11 +252,19 @@ impl DispatchRun<'_> {
             }
             return found;
         }
+        // Without atomics it is barriers that order, and they do so in each order of the invocations.
+        let has_atomics = names.has_atomics(slice);
+        let mut by_chance = false;
         for set in edits {
             let mut is_silent = |set: &[TraceEdit], sides: Sides| {
                 let forms = self.edited(set, (slice, language), sides);
                 let silences = |kernel| trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent;
-                !forms.is_empty() && forms.iter().all(silences)
+                if forms.is_empty() || !forms.iter().all(silences) {
+                    return false;
+                }
+                let races = has_atomics && forms.iter().any(|kernel| trials.races_in_opposite_order(kernel));
+                by_chance |= races;
+                !races
             };
             if found.repairs.len() < MAX_REPAIRS && is_silent(&set, Sides::Both) {
                 let (set, sides) = self.least(set, slice, is_silent);
@@ -255,6 +275,9 @@ impl DispatchRun<'_> {
                 // What synchronizes already is to be completed.
                 seeks_barrier &= !set.iter().any(completes);
             }
+        }
+        if by_chance && found.repairs.is_empty() {
+            found.reasons.push(BY_CHANCE.to_owned());
         }
         if seeks_barrier {
             let race = UnrepairedRace { kernel, language, sites, accesses: pair, class, place };
@@ -268,11 +291,7 @@ impl DispatchRun<'_> {
                     }
                 }
                 BarrierSearch::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
-                BarrierSearch::BetweenWorkgroups => found.reasons.push(
-                    "a barrier between them orders the invocations of a workgroup, but they race between workgroups, \
-                     too: only two dispatches order these"
-                        .to_owned(),
-                ),
+                BarrierSearch::BetweenWorkgroups => found.reasons.push(BETWEEN_WORKGROUPS.to_owned()),
                 BarrierSearch::Nothing => {}
             }
         }
