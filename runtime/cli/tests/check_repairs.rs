@@ -421,3 +421,36 @@ void main() {
     assert!(racy.stderr.contains("= repair: two dispatches: "), "{}", racy.stderr);
     assert!(!racy.stderr.contains("gl_SemanticsAcquireRelease"), "{}", racy.stderr);
 }
+
+#[test]
+fn atomics_of_64_bits_are_named_with_their_extensions() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-long");
+    let text = |statement: &str| {
+        format!(
+            "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types : require\n\
+             layout(local_size_x = 4) in;\nlayout(binding = 0) buffer A {{ uint64_t q; double d; uint64_t arr[4]; }};\n\
+             void main() {{\n  uint l = gl_LocalInvocationID.x;\n  {statement}\n}}\n"
+        )
+    };
+    for (statement, part) in [
+        (
+            "q += 3ul;",
+            "= repair: atomicAdd(q, 3ul) in place of the update at a.comp:7, with `#extension \
+            GL_EXT_shader_atomic_int64 : require`: ",
+        ),
+        ("arr[l & 1] = max(arr[l & 1], uint64_t(l));", "= repair: atomicMax(arr[l & 1], uint64_t(l)) in place of"),
+        (
+            "d -= 2.0;",
+            "= repair: atomicAdd(d, -2.0) in place of the update at a.comp:7, with `#extension \
+            GL_EXT_shader_atomic_float : require`: ",
+        ),
+        ("d *= 2.0;", "= repair: a loop with atomicCompSwap on its bits, which are declared as a uint64_t, with"),
+    ] {
+        let ended = run(&folder, "a.comp", &text(statement), "--bind 0.0=zeros:64 --check", 66);
+        assert!(ended.stderr.contains(part), "{statement}: {part}\n{}", ended.stderr);
+        assert!(!ended.stderr.contains("none changes a vector"), "{statement}\n{}", ended.stderr);
+    }
+}
