@@ -119,11 +119,10 @@ impl SliceNames<'_> {
         reference(slice.pair.0) != reference(slice.pair.1)
     }
 
-    /// The repair that both accesses are made through the descriptor of the first one.
-    pub(super) fn one_binding(&self, slice: &Slice) -> Repair {
-        let (first, second) = slice.pair;
-        let text = format!("one binding for both: {} in place of {}", self.places[first], self.places[second]);
-        Repair { text, line: self.accesses[second].line.clone() }
+    /// The repair that both accesses are made through the descriptor of one, in place of the other one's.
+    pub(super) fn one_binding(&self, one: usize, other: usize) -> Repair {
+        let text = format!("one binding for both: {} in place of {}", self.places[one], self.places[other]);
+        Repair { text, line: self.accesses[other].line.clone() }
     }
 
     /// Whether the two accesses do not race as atomics: they use one reference and the same bytes.

@@ -454,3 +454,27 @@ fn atomics_of_64_bits_are_named_with_their_extensions() {
         assert!(!ended.stderr.contains("none changes a vector"), "{statement}\n{}", ended.stderr);
     }
 }
+
+#[test]
+fn one_binding_for_two_is_one_that_can_be_written() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-one-binding");
+    let text = "#version 450
+#extension GL_EXT_samplerless_texture_functions : require
+layout(local_size_x = 64) in;
+layout(binding = 0) uniform textureBuffer tb;
+layout(binding = 1, rgba8) uniform writeonly imageBuffer ib;
+layout(binding = 2) buffer A { vec4 a[]; };
+void main() {
+  int l = int(gl_LocalInvocationID.x);
+  imageStore(ib, l, vec4(1));
+  a[l] = texelFetch(tb, 63 - l);
+}
+";
+    let options = "--texels 0.1=rgba8unorm:zeros:256 --texels 0.0=rgba8unorm:0.1 --bind 0.2=zeros:1024 --check";
+    let racy = run(&folder, "one.comp", text, options, 66);
+    assert!(racy.stderr.contains("one binding for both: `ib` (set 0, binding 1) in place of `tb`"), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("one binding for both: `tb`"), "{}", racy.stderr);
+}

@@ -238,10 +238,12 @@ impl DispatchRun<'_> {
         let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
         if names.have_two_references(slice) {
             let mut changed = Changed::new(kernel, language);
-            if changed.share_binding(&data[0], &data[1]).is_none() {
+            // That of the first one, unless the second one could not write through it.
+            let [one, other] = if changed.is_writable(&data[0]) { [0, 1] } else { [1, 0] };
+            if changed.share_binding(&data[one], &data[other]).is_none() {
                 return found;
             }
-            let (kernel, one) = (&changed.finish(), names.one_binding(slice));
+            let (kernel, one) = (&changed.finish(), names.one_binding(events[one], events[other]));
             if trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent {
                 found.repairs.push(one);
             } else if seeks_barrier
