@@ -478,3 +478,30 @@ void main() {
     assert!(racy.stderr.contains("one binding for both: `ib` (set 0, binding 1) in place of `tb`"), "{}", racy.stderr);
     assert!(!racy.stderr.contains("one binding for both: `tb`"), "{}", racy.stderr);
 }
+
+#[test]
+fn a_barrier_within_a_statement_says_that_it_must_be_two() {
+    let folder = Folder::new("repair-statements");
+    let places = "between the read at one.comp:6 and the write at one.comp:6, which must be two statements";
+    let text = "#version 450
+layout(local_size_x = 4) in;
+layout(binding = 0) buffer A { uint u; };
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  u = u == 7 ? l : u;
+}
+";
+    if has_glsl() {
+        let racy = run(&folder, "one.comp", text, "--bind 0.0=zeros:4 --check", 66);
+        assert!(racy.stderr.contains(places), "{}", racy.stderr);
+        assert!(!racy.stderr.contains("after the read at one.comp:6 and before"), "{}", racy.stderr);
+    }
+    // Two statements of one line have columns.
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+var<workgroup> s: array<u32, 64>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) { s[l] = l; a[l] = s[63u - l]; }
+";
+    let racy = run(&folder, "two.wgsl", text, "--bind 0.0=zeros:256 --check", 66);
+    assert!(racy.stderr.contains("= repair: workgroupBarrier() after the write at two.wgsl:3:81"), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("must be two statements"), "{}", racy.stderr);
+}
