@@ -505,3 +505,14 @@ var<workgroup> s: array<u32, 64>;
     assert!(racy.stderr.contains("= repair: workgroupBarrier() after the write at two.wgsl:3:81"), "{}", racy.stderr);
     assert!(!racy.stderr.contains("must be two statements"), "{}", racy.stderr);
 }
+
+#[test]
+fn a_race_without_a_repair_says_what_was_tried() {
+    let folder = Folder::new("repair-none");
+    let text = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) { d[0] = l; }
+";
+    let racy = run(&folder, "none.wgsl", text, "--bind 0.0=zeros:4 --check", 66);
+    let why = "= because no repair was found: no barrier can be between two invocations at one instruction\n";
+    assert!(racy.stderr.contains(why), "{}", racy.stderr);
+}

@@ -48,6 +48,9 @@ const BETWEEN_WORKGROUPS: &str = "a barrier between them orders the invocations 
 const BY_CHANCE: &str = "atomics that acquire and release would order them only as they ran here: in the opposite \
                          order of the invocations they race all the same";
 
+/// What was tried by edits.
+const WHAT_IS_THERE: &str = "stronger atomics, barriers and declarations in place of those that are there were tried";
+
 /// What the instruction of a site accesses, as far as an atomic operation can have it.
 pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
     let text = Text::new(kernel);
@@ -95,6 +98,18 @@ pub(super) fn is_stored_back(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> 
 pub(super) struct Repairs {
     pub(super) repairs: Vec<Repair>,
     pub(super) reasons: Vec<String>,
+    /// What was tried, or why it was not.
+    pub(super) tried: Vec<&'static str>,
+}
+
+impl Repairs {
+    /// Says why there is none, if there is none and nothing else says it.
+    pub(super) fn explained(mut self) -> Self {
+        if self.repairs.is_empty() && self.reasons.is_empty() && !self.tried.is_empty() {
+            self.reasons.push(format!("no repair was found: {}", self.tried.join(", and ")));
+        }
+        self
+    }
 }
 
 impl DispatchRun<'_> {
@@ -256,10 +271,11 @@ impl DispatchRun<'_> {
         }
         // Without atomics it is barriers that order, and they do so in each order of the invocations.
         let has_atomics = names.has_atomics(slice);
-        let mut by_chance = false;
+        let (mut by_chance, mut has_tried) = (false, false);
         for set in edits {
             let mut is_silent = |set: &[TraceEdit], sides: Sides| {
                 let forms = self.edited(set, (slice, language), sides);
+                has_tried |= !forms.is_empty();
                 let silences = |kernel| trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent;
                 if forms.is_empty() || !forms.iter().all(silences) {
                     return false;
@@ -278,6 +294,7 @@ impl DispatchRun<'_> {
                 seeks_barrier &= !set.iter().any(completes);
             }
         }
+        found.tried.extend(has_tried.then_some(WHAT_IS_THERE));
         if by_chance && found.repairs.is_empty() {
             found.reasons.push(BY_CHANCE.to_owned());
         }
@@ -294,10 +311,23 @@ impl DispatchRun<'_> {
                 }
                 BarrierSearch::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
                 BarrierSearch::BetweenWorkgroups => found.reasons.push(BETWEEN_WORKGROUPS.to_owned()),
-                BarrierSearch::Nothing => {}
+                BarrierSearch::Nothing => found.tried.push(barriers_tried(kernel, sites)),
             }
         }
         found
+    }
+}
+
+/// The barriers that were tried for a race, in words.
+fn barriers_tried(kernel: &Kernel, sites: [&SiteData; 2]) -> &'static str {
+    let text = Text::new(kernel);
+    let [first, second] = sites.map(|site| text.of_site(site).first().copied());
+    let are_in_loop = first.zip(second).is_some_and(|(first, second)| text.loop_end(first, second).is_some());
+    match (first == second, are_in_loop) {
+        (true, false) => "no barrier can be between two invocations at one instruction",
+        (true, true) => "a barrier at the end of the loop was tried",
+        (false, false) => "a barrier between them was tried",
+        (false, true) => "a barrier between them was tried, one at the end of the loop, and both",
     }
 }
 
