@@ -39,7 +39,9 @@ pub(super) enum Updated {
     Double,
     /// Several components at once.
     Vector,
-    /// A texel, or a smaller number.
+    /// A number of 8 or 16 bits.
+    Narrow,
+    /// A texel.
     Other,
 }
 
@@ -122,6 +124,10 @@ fn described(language: Language, access: &FoundAccess, updated: Updated, stateme
         (None, Updated::Vector) => format!(
             "an atomic operation for each component in place of the update{position}, since none changes a vector: \
              {lost}"
+        ),
+        (None, Updated::Narrow) => format!(
+            "{loops} on the word of 32 bits that contains it, or two dispatches, in place of the update{position}, \
+             since without extensions no atomic operation is of 8 or 16 bits: {lost}"
         ),
         (None, Updated::Other) => format!("{loops}, or two dispatches, in place of the update{position}: {lost}"),
         (None, _) if statement.is_some() => format!("{loops} in place of the update{position}: {lost}"),
@@ -438,6 +444,8 @@ mod tests {
             found.starts_with("a loop with atomicCompSwap on its bits, which are declared as a uint64_t"),
             "{found}"
         );
+        let found = text(Language::Glsl, "h += uint16_t(1);", Updated::Narrow);
+        assert!(found.starts_with("a loop with atomicCompSwap on the word of 32 bits that contains it, or"), "{found}");
         let found = text(Language::Glsl, "v.xy += vec2(1.0);", Updated::Vector);
         assert!(found.starts_with("an atomic operation for each component in place of the update at a.comp:1, "));
     }

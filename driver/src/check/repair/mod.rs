@@ -63,6 +63,7 @@ pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
     match (found[..].first().copied().flatten(), site.action.class()) {
         (_, Some(StorageClass::Image)) | (None, _) => Updated::Other,
         _ if found.len() > 1 => Updated::Vector,
+        (Some((_, Width::Byte | Width::Half)), _) => Updated::Narrow,
         (Some((Type::F32, Width::Word)), _) => Updated::Float,
         (Some((Type::I32, Width::Word)), _) => Updated::Integer,
         _ => Updated::Other,
