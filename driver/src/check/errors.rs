@@ -127,6 +127,7 @@ impl DispatchRun<'_> {
                 found
             }
         };
+        let found = found.explained();
         let reasons = race.reasons.iter().cloned().chain(found.reasons).collect();
         self.code.checker.report(Finding { reasons, repairs: found.repairs, ..race.clone() });
         race

@@ -119,11 +119,10 @@ impl SliceNames<'_> {
         reference(slice.pair.0) != reference(slice.pair.1)
     }
 
-    /// The repair that both accesses are made through the descriptor of the first one.
-    pub(super) fn one_binding(&self, slice: &Slice) -> Repair {
-        let (first, second) = slice.pair;
-        let text = format!("one binding for both: {} in place of {}", self.places[first], self.places[second]);
-        Repair { text, line: self.accesses[second].line.clone() }
+    /// The repair that both accesses are made through the descriptor of one, in place of the other one's.
+    pub(super) fn one_binding(&self, one: usize, other: usize) -> Repair {
+        let text = format!("one binding for both: {} in place of {}", self.places[one], self.places[other]);
+        Repair { text, line: self.accesses[other].line.clone() }
     }
 
     /// Whether the two accesses do not race as atomics: they use one reference and the same bytes.
@@ -195,9 +194,14 @@ fn workgroup(of: &FoundAccess) -> Option<[u32; 3]> {
 
 /// The advice about accesses of different workgroups, which no barrier orders.
 pub(super) fn between_workgroups(language: Language, (first, second): (&FoundAccess, &FoundAccess)) -> Option<Repair> {
+    (workgroup(first) != workgroup(second)).then(|| two_dispatches(language))
+}
+
+/// The advice that two dispatches order what workgroups do.
+pub(super) fn two_dispatches(language: Language) -> Repair {
     let why = match language {
         Language::Wgsl => "nothing in WGSL orders plain accesses of different workgroups",
         Language::Glsl | Language::Spirv => "no control barrier waits for another workgroup",
     };
-    (workgroup(first) != workgroup(second)).then(|| Repair { text: format!("two dispatches: {why}"), line: None })
+    Repair { text: format!("two dispatches: {why}"), line: None }
 }

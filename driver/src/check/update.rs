@@ -33,10 +33,39 @@ pub(super) enum Updated {
     Integer,
     /// A float of 32 bits.
     Float,
+    /// An integer of 64 bits.
+    Long,
+    /// A float of 64 bits.
+    Double,
     /// Several components at once.
     Vector,
-    /// A texel, a smaller or a larger number.
+    /// A number of 8 or 16 bits.
+    Narrow,
+    /// A texel.
     Other,
+}
+
+impl Updated {
+    /// The same, where the instructions are those of a vector and the text declares the place as a number of 64 bits:
+    /// such a number is two words, too.
+    fn declared(self, place: &str, source: &str) -> Self {
+        let (name, mut before, mut found) = (name_of(place), None, None);
+        for (at, word) in words(source) {
+            let follows = |end: usize| source[end..at].chars().all(char::is_whitespace);
+            if let Some((ty, end)) = before.take()
+                && word == name
+                && follows(end)
+            {
+                found = found.or(Some(ty));
+            }
+            before = match word {
+                "uint64_t" | "int64_t" => Some((Self::Long, at + word.len())),
+                "double" | "float64_t" => Some((Self::Double, at + word.len())),
+                _ => None,
+            };
+        }
+        if self == Self::Vector { found.unwrap_or(self) } else { self }
+    }
 }
 
 /// The repair of an update of one statement whose write is `access`.
@@ -65,7 +94,18 @@ fn described(language: Language, access: &FoundAccess, updated: Updated, stateme
     let position = access.position().map(|position| format!(" at {position}")).unwrap_or_default();
     let source = access.source.as_deref().unwrap_or_default();
     let lost = "updates between the read and the write of another invocation are lost";
+    let updated = match (language, statement) {
+        (Language::Glsl, Some(statement)) => updated.declared(statement.place, source),
+        _ => updated,
+    };
     let loops = match (language, updated) {
+        (Language::Glsl, Updated::Long) => {
+            "a loop with atomicCompSwap, with `#extension GL_EXT_shader_atomic_int64 : require`,"
+        }
+        (Language::Glsl, Updated::Double) => {
+            "a loop with atomicCompSwap on its bits, which are declared as a uint64_t, with `#extension \
+             GL_EXT_shader_atomic_int64 : require`,"
+        }
         (Language::Glsl, Updated::Float) => "a loop with atomicCompSwap on its bits, which are declared as a uint,",
         (Language::Glsl, _) => "a loop with atomicCompSwap",
         (Language::Wgsl, Updated::Float) => {
@@ -84,6 +124,10 @@ fn described(language: Language, access: &FoundAccess, updated: Updated, stateme
         (None, Updated::Vector) => format!(
             "an atomic operation for each component in place of the update{position}, since none changes a vector: \
              {lost}"
+        ),
+        (None, Updated::Narrow) => format!(
+            "{loops} on the word of 32 bits that contains it, or two dispatches, in place of the update{position}, \
+             since without extensions no atomic operation is of 8 or 16 bits: {lost}"
         ),
         (None, Updated::Other) => format!("{loops}, or two dispatches, in place of the update{position}: {lost}"),
         (None, _) if statement.is_some() => format!("{loops} in place of the update{position}: {lost}"),
@@ -105,8 +149,11 @@ fn in_glsl(statement: &Statement<'_>, function: &str, updated: Updated) -> Optio
     };
     let with = match (updated, function) {
         (Updated::Integer, _) => "",
-        (Updated::Float, "Add") => ", with `#extension GL_EXT_shader_atomic_float : require`",
-        (Updated::Float, "Max" | "Min") => ", with `#extension GL_EXT_shader_atomic_float2 : require`",
+        (Updated::Long, _) => ", with `#extension GL_EXT_shader_atomic_int64 : require`",
+        (Updated::Float | Updated::Double, "Add") => ", with `#extension GL_EXT_shader_atomic_float : require`",
+        (Updated::Float | Updated::Double, "Max" | "Min") => {
+            ", with `#extension GL_EXT_shader_atomic_float2 : require`"
+        }
         _ => return None,
     };
     Some((format!("atomic{function}({place}, {operand})"), with.to_owned()))
@@ -364,6 +411,20 @@ mod tests {
         assert_eq!(glsl("c[0]++;", Updated::Float).as_deref(), Some(float));
         assert_eq!(glsl("v.xy += vec2(1.0);", Updated::Vector), None);
         assert_eq!(glsl("v.x |= 1;", Updated::Float), None);
+        let double = "atomicAdd(d, -2.0), with `#extension GL_EXT_shader_atomic_float : require`";
+        assert_eq!(glsl("d -= 2.0;", Updated::Double).as_deref(), Some(double));
+        let long = "atomicMax(q[1], x), with `#extension GL_EXT_shader_atomic_int64 : require`";
+        assert_eq!(glsl("q[1] = max(q[1], x);", Updated::Long).as_deref(), Some(long));
+    }
+
+    #[test]
+    fn a_number_of_64_bits_is_known_by_its_declaration() {
+        let source = "buffer A { uint64_t q; vec4 v; double arr[4]; u64vec2 w; }; shared\n  int64_t\n s; // double v";
+        let declared = |place| Updated::Vector.declared(place, source);
+        assert_eq!(["q", "s", "a.q"].map(declared), [Updated::Long; 3]);
+        assert_eq!(declared("arr[l & 3]"), Updated::Double);
+        assert_eq!(["w", "v.xy", "t"].map(declared), [Updated::Vector; 3]);
+        assert_eq!(Updated::Integer.declared("q", source), Updated::Integer);
     }
 
     #[test]
@@ -378,6 +439,13 @@ mod tests {
         assert!(found.starts_with("a loop with atomicCompSwap in place of the update at a.comp:1: "), "{found}");
         let found = text(Language::Wgsl, "c[0] *= 3.0;", Updated::Float);
         assert!(found.starts_with("a loop with atomicCompareExchangeWeak on its bits"), "{found}");
+        let found = text(Language::Glsl, "double d; d *= 3.0;", Updated::Vector);
+        assert!(
+            found.starts_with("a loop with atomicCompSwap on its bits, which are declared as a uint64_t"),
+            "{found}"
+        );
+        let found = text(Language::Glsl, "h += uint16_t(1);", Updated::Narrow);
+        assert!(found.starts_with("a loop with atomicCompSwap on the word of 32 bits that contains it, or"), "{found}");
         let found = text(Language::Glsl, "v.xy += vec2(1.0);", Updated::Vector);
         assert!(found.starts_with("an atomic operation for each component in place of the update at a.comp:1, "));
     }

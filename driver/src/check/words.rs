@@ -94,6 +94,13 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice, side
             {
                 Some(coherent(language, false, &names.reference(event_at(site)?)))
             }
+            // These operands are valid with this one only.
+            Edit::Available(site, scope) | Edit::Visible(site, scope) => {
+                let access = slice.trace.operation(event_at(site)?).access()?;
+                let flag = if matches!(edit, Edit::Available(..)) { "Available" } else { "Visible" };
+                let (scope, at) = (scope.name(), names.site(site));
+                (!access.non_private).then(|| format!("NonPrivatePointer | MakePointer{flag} ({scope}) on {at}"))
+            }
             _ => None,
         };
     }

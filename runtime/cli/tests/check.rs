@@ -250,6 +250,9 @@ fn a_module_of_the_vulkan_memory_model_without_its_flags_races() {
     let (found, text_of) = run("17.spvasm", 66);
     assert_eq!(found, [(RAW.to_owned(), 37, 41)].into());
     assert!(text_of.contains("neither access carries NonPrivatePointer"), "{text_of}");
+    for operands in ["NonPrivatePointer | MakePointerAvailable (", "NonPrivatePointer | MakePointerVisible ("] {
+        assert!(text_of.contains(operands), "{text_of}");
+    }
     // `common` takes the accesses for non-private ones, but the barrier makes nothing available.
     let (found, text_of) = run_as("common", "17.spvasm", 66);
     assert_eq!(found, [(RAW.to_owned(), 37, 41)].into());

@@ -375,3 +375,144 @@ void main() {
     assert!(checked.stderr.contains("SPELTER-NOTE") && checked.stderr.contains("repair:"), "{}", checked.stderr);
     assert_eq!(checked.stdout, unchecked.stdout);
 }
+
+/// Atomics on one word synchronize in the order in which they ran, whatever else the invocations do.
+#[test]
+fn atomics_that_order_by_chance_are_no_repair() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-chance");
+    let one = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { uint a[]; };
+shared uint s[64];
+shared uint m;
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  if (l == 0) s[0] = 17;
+  atomicMax(m, l);
+  a[l] = s[0] + l;
+}
+";
+    let cases = [Case {
+        name: "one.comp",
+        text: one.to_owned(),
+        options: "--bind 0.0=zeros:256 --check",
+        parts: &["= repair: barrier() after the write at one.comp:8 and before the read at one.comp:10"],
+        applied: &[("  atomicMax(m, l);", "  barrier(); atomicMax(m, l);")],
+    }];
+    decide(&folder, &cases);
+    let racy = run(&folder, "one.comp", one, "--bind 0.0=zeros:256 --check", 66);
+    assert!(racy.stderr.contains("in the opposite order of the invocations they race all the same"), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("gl_SemanticsAcquireRelease"), "{}", racy.stderr);
+    let all = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) coherent buffer A { uint a[]; };
+layout(binding = 1) buffer C { uint n; };
+void main() {
+  uint l = gl_GlobalInvocationID.x;
+  if (l == 0) a[0] = 17;
+  uint k = atomicAdd(n, 1);
+  a[l + 1] = a[0] + k;
+}
+";
+    let racy = run(&folder, "all.comp", all, "--bind 0.0=zeros:4096 --bind 0.1=zeros:4 --groups 4 --check", 66);
+    assert!(racy.stderr.contains("= repair: two dispatches: "), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("gl_SemanticsAcquireRelease"), "{}", racy.stderr);
+}
+
+#[test]
+fn atomics_of_64_bits_are_named_with_their_extensions() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-long");
+    let text = |statement: &str| {
+        format!(
+            "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types : require\n\
+             layout(local_size_x = 4) in;\nlayout(binding = 0) buffer A {{ uint64_t q; double d; uint64_t arr[4]; }};\n\
+             void main() {{\n  uint l = gl_LocalInvocationID.x;\n  {statement}\n}}\n"
+        )
+    };
+    for (statement, part) in [
+        (
+            "q += 3ul;",
+            "= repair: atomicAdd(q, 3ul) in place of the update at a.comp:7, with `#extension \
+            GL_EXT_shader_atomic_int64 : require`: ",
+        ),
+        ("arr[l & 1] = max(arr[l & 1], uint64_t(l));", "= repair: atomicMax(arr[l & 1], uint64_t(l)) in place of"),
+        (
+            "d -= 2.0;",
+            "= repair: atomicAdd(d, -2.0) in place of the update at a.comp:7, with `#extension \
+            GL_EXT_shader_atomic_float : require`: ",
+        ),
+        ("d *= 2.0;", "= repair: a loop with atomicCompSwap on its bits, which are declared as a uint64_t, with"),
+    ] {
+        let ended = run(&folder, "a.comp", &text(statement), "--bind 0.0=zeros:64 --check", 66);
+        assert!(ended.stderr.contains(part), "{statement}: {part}\n{}", ended.stderr);
+        assert!(!ended.stderr.contains("none changes a vector"), "{statement}\n{}", ended.stderr);
+    }
+}
+
+#[test]
+fn one_binding_for_two_is_one_that_can_be_written() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-one-binding");
+    let text = "#version 450
+#extension GL_EXT_samplerless_texture_functions : require
+layout(local_size_x = 64) in;
+layout(binding = 0) uniform textureBuffer tb;
+layout(binding = 1, rgba8) uniform writeonly imageBuffer ib;
+layout(binding = 2) buffer A { vec4 a[]; };
+void main() {
+  int l = int(gl_LocalInvocationID.x);
+  imageStore(ib, l, vec4(1));
+  a[l] = texelFetch(tb, 63 - l);
+}
+";
+    let options = "--texels 0.1=rgba8unorm:zeros:256 --texels 0.0=rgba8unorm:0.1 --bind 0.2=zeros:1024 --check";
+    let racy = run(&folder, "one.comp", text, options, 66);
+    assert!(racy.stderr.contains("one binding for both: `ib` (set 0, binding 1) in place of `tb`"), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("one binding for both: `tb`"), "{}", racy.stderr);
+}
+
+#[test]
+fn a_barrier_within_a_statement_says_that_it_must_be_two() {
+    let folder = Folder::new("repair-statements");
+    let places = "between the read at one.comp:6 and the write at one.comp:6, which must be two statements";
+    let text = "#version 450
+layout(local_size_x = 4) in;
+layout(binding = 0) buffer A { uint u; };
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  u = u == 7 ? l : u;
+}
+";
+    if has_glsl() {
+        let racy = run(&folder, "one.comp", text, "--bind 0.0=zeros:4 --check", 66);
+        assert!(racy.stderr.contains(places), "{}", racy.stderr);
+        assert!(!racy.stderr.contains("after the read at one.comp:6 and before"), "{}", racy.stderr);
+    }
+    // Two statements of one line have columns.
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+var<workgroup> s: array<u32, 64>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) { s[l] = l; a[l] = s[63u - l]; }
+";
+    let racy = run(&folder, "two.wgsl", text, "--bind 0.0=zeros:256 --check", 66);
+    assert!(racy.stderr.contains("= repair: workgroupBarrier() after the write at two.wgsl:3:81"), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("must be two statements"), "{}", racy.stderr);
+}
+
+#[test]
+fn a_race_without_a_repair_says_what_was_tried() {
+    let folder = Folder::new("repair-none");
+    let text = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) { d[0] = l; }
+";
+    let racy = run(&folder, "none.wgsl", text, "--bind 0.0=zeros:4 --check", 66);
+    let why = "= because no repair was found: no barrier can be between two invocations at one instruction\n";
+    assert!(racy.stderr.contains(why), "{}", racy.stderr);
+}

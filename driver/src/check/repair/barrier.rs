@@ -251,13 +251,18 @@ impl UnrepairedRace<'_> {
 
     /// A place in words. `order` is that of the accesses in the text.
     fn words(&self, gap: &Gap, order: [usize; 2]) -> String {
-        let [earlier, later] = order.map(|number| named(self.accesses[number]));
+        let accesses = order.map(|number| self.accesses[number]);
+        let [earlier, later] = accesses.map(named);
+        let in_one_line = statements_of_line(accesses);
         match gap {
-            Gap::Between { splits: true, before: Some(before), .. } => format!(
+            Gap::Between { splits: true, before: Some(before), .. } if in_one_line != Some(Statements::Two) => format!(
                 "between {earlier} and {} that has {later}: the condition first reads into a variable",
                 outer(before)
             ),
-            Gap::Between { splits: true, .. } => {
+            // A branch may be within an expression, so that the place is not within the instructions of the statement.
+            Gap::Between { splits, before: None, .. }
+                if in_one_line == Some(Statements::One) || *splits && in_one_line.is_none() =>
+            {
                 format!("between {earlier} and {later}, which must be two statements")
             }
             Gap::Between { before: None, .. } => format!("after {earlier} and before {later}"),
@@ -271,6 +276,27 @@ impl UnrepairedRace<'_> {
             }
         }
     }
+}
+
+/// The statements of two accesses in one line of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Statements {
+    /// One, as far as lines without columns tell.
+    One,
+    Two,
+}
+
+/// Whether two accesses in one line are of one statement; `None` if they are not in one line.
+fn statements_of_line([one, other]: [&FoundAccess; 2]) -> Option<Statements> {
+    let (a, b) = (one.line.as_ref()?, other.line.as_ref()?);
+    if (&a.file, a.line, &one.inlined_at) != (&b.file, b.line, &other.inlined_at) {
+        return None;
+    }
+    let between = || {
+        let (start, end) = (a.column.min(b.column).checked_sub(1)?, a.column.max(b.column).checked_sub(1)?);
+        one.quoted()?.get(start as usize..end as usize)
+    };
+    Some(if between().is_some_and(|text| text.contains(';')) { Statements::Two } else { Statements::One })
 }
 
 /// A branch, loop or call in a sentence.
@@ -309,4 +335,34 @@ pub(super) fn barrier_at(kernel: &Kernel, inst: Inst) -> String {
 pub(super) fn named(access: &FoundAccess) -> String {
     let position = access.position().map(|position| format!(" at {position}")).unwrap_or_default();
     format!("the {}{position}", access.action)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(column: u32, text: &str) -> FoundAccess {
+        FoundAccess {
+            line: Some(SourceLine { file: "a.comp".into(), line: 1, column }),
+            source: Some(text.into()),
+            ..FoundAccess::default()
+        }
+    }
+
+    #[test]
+    fn two_statements_of_a_line_are_known_by_their_columns() {
+        let text = "s[l] = l; a[l] = s[63u - l];";
+        let of = |columns: [u32; 2]| {
+            let [one, other] = columns.map(|column| access(column, text));
+            statements_of_line([&one, &other])
+        };
+        assert_eq!(of([1, 18]), Some(Statements::Two));
+        assert_eq!(of([18, 1]), Some(Statements::Two));
+        assert_eq!(of([11, 18]), Some(Statements::One));
+        assert_eq!(of([0, 0]), Some(Statements::One));
+        let (one, other) = (access(1, text), access(1, text));
+        let elsewhere = FoundAccess { line: Some(SourceLine { line: 2, ..other.line.clone().unwrap() }), ..other };
+        assert_eq!(statements_of_line([&one, &elsewhere]), None);
+        assert_eq!(statements_of_line([&one, &FoundAccess::default()]), None);
+    }
 }

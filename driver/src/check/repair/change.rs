@@ -4,8 +4,8 @@ use spelter_memory_model::event::{self, Class};
 use spelter_memory_model::repair::Edit;
 use spelter_shaders::front::Language;
 use spelter_shaders::ir::{
-    Access, AtomicOp, Binding, Block, BlockCall, Inst, InstData, Kernel, MemoryModel, Place, Scope, Semantics,
-    SiteAction, SiteData, StorageClass, Type, Value, Variable, Width,
+    Access, AtomicOp, Binding, BindingKind, Block, BlockCall, Inst, InstData, Kernel, MemoryModel, Place, Scope,
+    Semantics, SiteAction, SiteData, StorageClass, Type, Value, Variable, Width,
 };
 
 use super::place::{At, Text};
@@ -244,6 +244,18 @@ impl Changed {
             }
         }
         Some(())
+    }
+
+    /// Whether the binding of an instruction is of a kind that a kernel may write; so is what has no binding.
+    pub(super) fn is_writable(&self, site: &SiteData) -> bool {
+        let inst = self.insts(site).first().copied();
+        match inst.and_then(|inst| declared(&self.kernel, inst)) {
+            Some(Declared::Binding(binding)) => matches!(
+                self.kernel.bindings[binding].kind,
+                BindingKind::StorageBuffer | BindingKind::StorageImage | BindingKind::StorageTexelBuffer
+            ),
+            _ => true,
+        }
     }
 
     fn insts(&self, site: &SiteData) -> Vec<Inst> {

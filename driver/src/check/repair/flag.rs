@@ -245,7 +245,8 @@ impl DispatchRun<'_> {
                 if coherent {
                     changed.coherent([&pair[0], &pair[1]]);
                 }
-                Some(trials.run(&changed.finish()) == Tried::Silent)
+                let changed = changed.finish();
+                Some(trials.run(&changed) == Tried::Silent && !trials.races_in_opposite_order(&changed))
             };
             let mut flags = flags.to_vec();
             if !is_silent(&flags)? {

@@ -13,6 +13,7 @@ use spelter_shaders::abi::Outcome;
 use spelter_shaders::check::{Candidate, Candidates, Detector, NonUniformBarrier};
 use spelter_shaders::compile::{Backend, Checked};
 use spelter_shaders::ir::Kernel;
+use spelter_shaders::schedule::Schedule;
 
 use crate::check::log::{Log, Word, word};
 
@@ -83,13 +84,22 @@ pub(in crate::check) struct TrialRuns {
     /// The last used one is at the end.
     known: RefCell<Vec<Rc<TrialRun>>>,
     overflowing: Cell<u32>,
+    /// Whether a changed kernel did not end in the opposite order.
+    waits: Cell<bool>,
+}
+
+/// What of a dispatch runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RunPart {
+    /// The workgroup that runs alone, if one does.
+    pub(super) alone: Option<[u32; 3]>,
+    pub(super) schedule: Schedule,
 }
 
 /// What the detector found in one run.
 pub(super) struct TrialRun {
     pub(super) checked: Arc<Checked>,
-    /// The workgroup that ran alone, if one did.
-    alone: Option<[u32; 3]>,
+    part: RunPart,
     /// With one example of each word.
     pub(super) candidates: Vec<Candidates>,
     pub(super) barriers: Vec<NonUniformBarrier>,
@@ -104,7 +114,7 @@ pub(super) struct TrialRun {
 impl TrialRun {
     pub(super) fn new(
         checked: Arc<Checked>,
-        alone: Option<[u32; 3]>,
+        part: RunPart,
         detector: &Detector,
         (outcome, work): (Outcome, u64),
     ) -> Self {
@@ -117,7 +127,7 @@ impl TrialRun {
         } else {
             (Vec::new(), Vec::new())
         };
-        Self { checked, alone, candidates, barriers, is_whole, work, record: RefCell::default() }
+        Self { checked, part, candidates, barriers, is_whole, work, record: RefCell::default() }
     }
 
     /// The accesses to some words, recorded now if they are not known.
@@ -178,11 +188,11 @@ impl TrialRuns {
     /// The run of a kernel in a setting: a known one, or that of now. `None` if not all of it is known.
     pub(super) fn run(
         &self,
-        (checked, alone): (&Arc<Checked>, Option<[u32; 3]>),
+        (checked, part): (&Arc<Checked>, RunPart),
         run: impl FnOnce() -> Option<TrialRun>,
     ) -> Option<Rc<TrialRun>> {
         let place = |known: &[Rc<TrialRun>]| {
-            known.iter().rposition(|run| Arc::ptr_eq(&run.checked, checked) && run.alone == alone)
+            known.iter().rposition(|run| Arc::ptr_eq(&run.checked, checked) && run.part == part)
         };
         let at = place(&self.known.borrow());
         let run = match at {
@@ -203,6 +213,16 @@ impl TrialRuns {
     /// Counts a run of a changed kernel with more suspicions than are kept.
     pub(super) fn overflowed(&self) {
         self.overflowing.set(self.overflowing.get() + 1);
+    }
+
+    /// Whether invocations wait for those that begin after them in the opposite order, so that nothing is known of it.
+    pub(super) fn waits(&self) -> bool {
+        self.waits.get()
+    }
+
+    /// A changed kernel did not end in the opposite order.
+    pub(super) fn waited(&self) {
+        self.waits.set(true);
     }
 }
 
@@ -234,17 +254,21 @@ mod tests {
         Invocation { workgroup: 0, local: 0 }
     }
 
+    fn part(alone: Option<[u32; 3]>) -> RunPart {
+        RunPart { alone, schedule: Schedule::Ascending }
+    }
+
     /// A run that found so many bytes, or fewer.
-    fn found(checked: &Arc<Checked>, alone: Option<[u32; 3]>, bytes: usize) -> TrialRun {
+    fn found(checked: &Arc<Checked>, part: RunPart, bytes: usize) -> TrialRun {
         let other = (invocation(), None);
         let barrier = NonUniformBarrier { command: 0, site: Site::from_u32(0), waits: invocation(), other };
         let barriers = vec![barrier; bytes / size_of::<NonUniformBarrier>()];
         let (checked, record) = (Arc::clone(checked), RefCell::default());
-        TrialRun { checked, alone, candidates: Vec::new(), barriers, is_whole: true, work: 0, record }
+        TrialRun { checked, part, candidates: Vec::new(), barriers, is_whole: true, work: 0, record }
     }
 
     /// Whether a kernel runs again, since its run is not known.
-    fn runs(known: &TrialRuns, of: (&Arc<Checked>, Option<[u32; 3]>), bytes: usize) -> bool {
+    fn runs(known: &TrialRuns, of: (&Arc<Checked>, RunPart), bytes: usize) -> bool {
         let ran = Cell::new(false);
         let run = known.run(of, || {
             ran.set(true);
@@ -255,17 +279,20 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_the_same_kernel_and_workgroup_is_found_again() {
+    fn a_run_of_the_same_kernel_and_workgroup_in_the_same_order_is_found_again() {
         let (known, one, other) = (TrialRuns::default(), kernel(), kernel());
-        let settings = [(&one, None), (&one, Some([0; 3])), (&one, Some([1, 0, 0])), (&other, None)];
-        assert_eq!(settings.map(|of| runs(&known, of, 64)), [true; 4]);
-        assert_eq!(settings.map(|of| runs(&known, of, 64)), [false; 4]);
+        let all = part(None);
+        let reverse = RunPart { schedule: Schedule::Reverse, ..all };
+        let alone = |id| (&one, part(Some(id)));
+        let settings = [(&one, all), alone([0; 3]), alone([1, 0, 0]), (&other, all), (&one, reverse)];
+        assert_eq!(settings.map(|of| runs(&known, of, 64)), [true; 5]);
+        assert_eq!(settings.map(|of| runs(&known, of, 64)), [false; 5]);
     }
 
     #[test]
     fn the_runs_that_were_used_last_are_kept_within_the_memory() {
         let (known, kernels) = (TrialRuns::default(), [(); 4].map(|()| kernel()));
-        let [a, b, c, d] = kernels.each_ref().map(|kernel| (kernel, None));
+        let [a, b, c, d] = kernels.each_ref().map(|kernel| (kernel, part(None)));
         let third = MAX_BYTES / 3;
         assert!(runs(&known, a, third) && runs(&known, b, third) && runs(&known, c, third));
         assert!(!runs(&known, a, third), "it is the last used one now");

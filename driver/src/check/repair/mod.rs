@@ -27,6 +27,7 @@ use self::place::Text;
 use self::trial::{Trials, Tried};
 use super::confirm::Confirmed;
 use super::dispatch::{Described, DispatchRun};
+use super::explanation;
 use super::finding::{FoundAccess, Repair};
 use super::slice::Slice;
 use super::update::Updated;
@@ -38,6 +39,17 @@ const MAX_REPAIRS: usize = 2;
 /// The reason if invocations diverge between the two accesses.
 const NO_BARRIER: &str =
     "no barrier can be between them as the code is: not all invocations of the workgroup execute it there";
+
+/// The reason if a barrier orders the race of the finding only.
+const BETWEEN_WORKGROUPS: &str = "a barrier between them orders the invocations of a workgroup, but they race between \
+                                  workgroups, too: only two dispatches order these";
+
+/// The reason if changed atomics order the two accesses by chance.
+const BY_CHANCE: &str = "atomics that acquire and release would order them only as they ran here: in the opposite \
+                         order of the invocations they race all the same";
+
+/// What was tried by edits.
+const WHAT_IS_THERE: &str = "stronger atomics, barriers and declarations in place of those that are there were tried";
 
 /// What the instruction of a site accesses, as far as an atomic operation can have it.
 pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
@@ -51,6 +63,7 @@ pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
     match (found[..].first().copied().flatten(), site.action.class()) {
         (_, Some(StorageClass::Image)) | (None, _) => Updated::Other,
         _ if found.len() > 1 => Updated::Vector,
+        (Some((_, Width::Byte | Width::Half)), _) => Updated::Narrow,
         (Some((Type::F32, Width::Word)), _) => Updated::Float,
         (Some((Type::I32, Width::Word)), _) => Updated::Integer,
         _ => Updated::Other,
@@ -86,6 +99,18 @@ pub(super) fn is_stored_back(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> 
 pub(super) struct Repairs {
     pub(super) repairs: Vec<Repair>,
     pub(super) reasons: Vec<String>,
+    /// What was tried, or why it was not.
+    pub(super) tried: Vec<&'static str>,
+}
+
+impl Repairs {
+    /// Says why there is none, if there is none and nothing else says it.
+    pub(super) fn explained(mut self) -> Self {
+        if self.repairs.is_empty() && self.reasons.is_empty() && !self.tried.is_empty() {
+            self.reasons.push(format!("no repair was found: {}", self.tried.join(", and ")));
+        }
+        self
+    }
 }
 
 impl DispatchRun<'_> {
@@ -117,6 +142,9 @@ impl DispatchRun<'_> {
         }
         if found.repairs.is_empty() {
             found.repairs.extend(self.as_atomics(slice, described));
+        }
+        if found.repairs.is_empty() && found.reasons.iter().any(|reason| reason == BETWEEN_WORKGROUPS) {
+            found.repairs.push(explanation::two_dispatches(described.names().language));
         }
         if !found.repairs.is_empty() {
             found.reasons.retain(|reason| reason != NO_BARRIER);
@@ -226,10 +254,12 @@ impl DispatchRun<'_> {
         let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
         if names.have_two_references(slice) {
             let mut changed = Changed::new(kernel, language);
-            if changed.share_binding(&data[0], &data[1]).is_none() {
+            // That of the first one, unless the second one could not write through it.
+            let [one, other] = if changed.is_writable(&data[0]) { [0, 1] } else { [1, 0] };
+            if changed.share_binding(&data[one], &data[other]).is_none() {
                 return found;
             }
-            let (kernel, one) = (&changed.finish(), names.one_binding(slice));
+            let (kernel, one) = (&changed.finish(), names.one_binding(events[one], events[other]));
             if trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent {
                 found.repairs.push(one);
             } else if seeks_barrier
@@ -240,11 +270,20 @@ impl DispatchRun<'_> {
             }
             return found;
         }
+        // Without atomics it is barriers that order, and they do so in each order of the invocations.
+        let has_atomics = names.has_atomics(slice);
+        let (mut by_chance, mut has_tried) = (false, false);
         for set in edits {
             let mut is_silent = |set: &[TraceEdit], sides: Sides| {
                 let forms = self.edited(set, (slice, language), sides);
+                has_tried |= !forms.is_empty();
                 let silences = |kernel| trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent;
-                !forms.is_empty() && forms.iter().all(silences)
+                if forms.is_empty() || !forms.iter().all(silences) {
+                    return false;
+                }
+                let races = has_atomics && forms.iter().any(|kernel| trials.races_in_opposite_order(kernel));
+                by_chance |= races;
+                !races
             };
             if found.repairs.len() < MAX_REPAIRS && is_silent(&set, Sides::Both) {
                 let (set, sides) = self.least(set, slice, is_silent);
@@ -255,6 +294,10 @@ impl DispatchRun<'_> {
                 // What synchronizes already is to be completed.
                 seeks_barrier &= !set.iter().any(completes);
             }
+        }
+        found.tried.extend(has_tried.then_some(WHAT_IS_THERE));
+        if by_chance && found.repairs.is_empty() {
+            found.reasons.push(BY_CHANCE.to_owned());
         }
         if seeks_barrier {
             let race = UnrepairedRace { kernel, language, sites, accesses: pair, class, place };
@@ -268,15 +311,24 @@ impl DispatchRun<'_> {
                     }
                 }
                 BarrierSearch::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
-                BarrierSearch::BetweenWorkgroups => found.reasons.push(
-                    "a barrier between them orders the invocations of a workgroup, but they race between workgroups, \
-                     too: only two dispatches order these"
-                        .to_owned(),
-                ),
-                BarrierSearch::Nothing => {}
+                BarrierSearch::BetweenWorkgroups => found.reasons.push(BETWEEN_WORKGROUPS.to_owned()),
+                BarrierSearch::Nothing => found.tried.push(barriers_tried(kernel, sites)),
             }
         }
         found
+    }
+}
+
+/// The barriers that were tried for a race, in words.
+fn barriers_tried(kernel: &Kernel, sites: [&SiteData; 2]) -> &'static str {
+    let text = Text::new(kernel);
+    let [first, second] = sites.map(|site| text.of_site(site).first().copied());
+    let are_in_loop = first.zip(second).is_some_and(|(first, second)| text.loop_end(first, second).is_some());
+    match (first == second, are_in_loop) {
+        (true, false) => "no barrier can be between two invocations at one instruction",
+        (true, true) => "a barrier at the end of the loop was tried",
+        (false, false) => "a barrier between them was tried",
+        (false, true) => "a barrier between them was tried, one at the end of the loop, and both",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Trials of repairs: the dispatch runs again with the changed kernel, under the detector and the axioms, with the
-//! profile of the finding. For a race in a workgroup that one comes first, and then all of them.
+//! profile of the finding. For a race in a workgroup that one comes first, and then all of them. What atomics order
+//! runs in the opposite order of invocations, too: they may have synchronized by chance.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,11 +14,12 @@ use spelter_shaders::check::{Candidates, Detector, Limits, Relation};
 use spelter_shaders::compile::{self, Backend, Checked, Checks};
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{Kernel, Site, SiteAction, SiteData};
+use spelter_shaders::schedule::Schedule;
 
 use super::budget::Budget;
 use super::change::is_inserted;
 use super::compare::{Unchanged, known};
-use super::kept::TrialRun;
+use super::kept::{RunPart, TrialRun};
 use crate::check::bounded::Bounded;
 use crate::check::confirm::{Candidate, Filter, VerdictBudget, is_race};
 use crate::check::dispatch::DispatchRun;
@@ -127,7 +129,7 @@ impl<'a> Trials<'a> {
         let occurs = occurs(self);
         let (kernel, backend) = (self.run.code.kernel(), self.run.code.backend());
         let checked = self.code_of(kernel, backend);
-        let known = checked.and_then(|checked| self.run.trial_runs.run((&checked, self.alone), || None));
+        let known = checked.and_then(|checked| self.run.trial_runs.run((&checked, self.part()), || None));
         // It runs twice: its accesses are recorded, too.
         self.work_alone = known.map_or(0, |run| 2 * run.work + Budget::of_compiling(kernel.size()));
         occurs
@@ -157,6 +159,30 @@ impl<'a> Trials<'a> {
         if self.is_alone() { self.with_all(|trials| trials.run(kernel)) } else { Tried::Silent }
     }
 
+    /// Whether a changed kernel that was silent races in the opposite order of workgroups, subgroups and lanes. If it
+    /// does not end in that order, as invocations wait for those that have not begun, nothing speaks against it.
+    pub(super) fn races_in_opposite_order(&mut self, kernel: &Kernel) -> bool {
+        if self.run.trial_runs.waits() {
+            return false;
+        }
+        let opposite = match self.run.workgroups.schedule() {
+            Schedule::Reverse => Schedule::Ascending,
+            Schedule::Ascending | Schedule::Random(_) => Schedule::Reverse,
+        };
+        let opposite = self.workgroups.clone().scheduled(opposite);
+        let own = std::mem::replace(&mut self.workgroups, opposite);
+        // It belongs to the trial before it, which counts.
+        self.left += 1;
+        let tried = self.run_by(kernel, self.run.code.backend());
+        self.workgroups = own;
+        tried.is_some_and(|(tried, _)| tried == Tried::Races)
+    }
+
+    /// What runs.
+    fn part(&self) -> RunPart {
+        RunPart { alone: self.alone, schedule: self.workgroups.schedule() }
+    }
+
     /// Whether the workgroup of the race runs alone.
     pub(super) fn is_alone(&self) -> bool {
         self.alone.is_some()
@@ -181,14 +207,14 @@ impl<'a> Trials<'a> {
         let (code, options) = (self.run.code, &self.run.code.checker.options);
         let checked = self.code_of(kernel, backend)?;
         let is_changed = !std::ptr::eq(kernel, code.kernel());
-        self.run.trial_runs.run((&checked, self.alone), || {
+        self.run.trial_runs.run((&checked, self.part()), || {
             let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: MAX_EXAMPLES };
             let mut detector = Detector::new(&checked.kernel.sites, code.launch(), options.profile, limits);
             let ended = self.observe(&checked, &mut detector)?;
             if is_changed && detector.given_up().candidates > 0 {
                 self.run.trial_runs.overflowed();
             }
-            Some(TrialRun::new(Arc::clone(&checked), self.alone, &detector, ended))
+            Some(TrialRun::new(Arc::clone(&checked), self.part(), &detector, ended))
         })
     }
 
@@ -311,6 +337,9 @@ impl<'a> Trials<'a> {
         let outcome = checked.code.run_observed(&args, self.workgroups.clone(), &mut scratch, &mut bounded);
         let work = limit - budget.left();
         all.spend(work);
+        if outcome != Outcome::Done && self.workgroups.schedule() != self.run.workgroups.schedule() {
+            self.run.trial_runs.waited();
+        }
         Some((outcome, work))
     }
 
