@@ -129,7 +129,10 @@ fn described(language: Language, access: &FoundAccess, updated: Updated, stateme
             "{loops} on the word of 32 bits that contains it, or two dispatches, in place of the update{position}, \
              since without extensions no atomic operation is of 8 or 16 bits: {lost}"
         ),
-        (None, Updated::Other) => format!("{loops}, or two dispatches, in place of the update{position}: {lost}"),
+        (None, Updated::Other) => {
+            let loops = loops.trim_end_matches(',');
+            format!("{loops}, or two dispatches, in place of the update{position}: {lost}")
+        }
         (None, _) if statement.is_some() => format!("{loops} in place of the update{position}: {lost}"),
         (None, _) => {
             format!("one atomic operation, or {loops}, in place of the update{position}: {lost}")
