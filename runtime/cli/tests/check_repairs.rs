@@ -516,3 +516,37 @@ fn a_race_without_a_repair_says_what_was_tried() {
     let why = "= because no repair was found: no barrier can be between two invocations at one instruction\n";
     assert!(racy.stderr.contains(why), "{}", racy.stderr);
 }
+
+#[test]
+fn an_atomic_beside_coherent_data_needs_no_flags() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-flags");
+    let text = "#version 450
+#extension GL_KHR_memory_scope_semantics : require
+#pragma use_vulkan_memory_model
+layout(local_size_x = 1) in;
+layout(binding = 0) devicecoherent buffer Data { uint data; };
+layout(binding = 1) buffer Flag { uint flag; };
+layout(binding = 2) buffer To { uint to; };
+void main() {
+  if (gl_WorkGroupID.x == 0) {
+    data = 7;
+    atomicStore(flag, 1u, gl_ScopeDevice, 0, gl_SemanticsRelaxed);
+  } else if (atomicLoad(flag, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire) == 1u) {
+    to = data;
+  }
+}
+";
+    let cases = [Case {
+        name: "bare.comp",
+        text: text.to_owned(),
+        options: "--bind 0.0=zeros:4 --bind 0.1=zeros:4 --bind 0.2=zeros:4 --groups 2 --check",
+        parts: &[
+            "gl_StorageSemanticsBuffer, gl_SemanticsRelease as further arguments of the atomic write at bare.comp:11",
+        ],
+        applied: &[("0, gl_SemanticsRelaxed", "gl_StorageSemanticsBuffer, gl_SemanticsRelease")],
+    }];
+    decide(&folder, &cases);
+}

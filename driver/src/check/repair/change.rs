@@ -395,10 +395,12 @@ impl Changed {
         Some(())
     }
 
-    /// Gives an atomic of GLSL arguments by which it orders memory of a class, too.
-    pub(super) fn arguments(&mut self, site: &SiteData, class: Class, role: AtomicRole) {
-        let flags = full(&self.kernel, class).0 & FLAGS;
-        let within = if flags == 0 { Scope::Device } else { Scope::QueueFamily };
+    /// Gives an atomic of GLSL arguments by which it orders memory of a class, too; with the flags of availability and
+    /// visibility, or without them.
+    pub(super) fn arguments(&mut self, site: &SiteData, class: Class, role: AtomicRole, with_flags: bool) {
+        let needed = full(&self.kernel, class).0 & FLAGS;
+        let within = if needed == 0 { Scope::Device } else { Scope::QueueFamily };
+        let flags = if with_flags { needed } else { 0 };
         for inst in self.insts(site) {
             let InstData::Atomic { op, scope, semantics, unequal, .. } = &mut self.kernel.insts[inst] else { continue };
             *scope = within;

@@ -27,7 +27,7 @@ use self::place::Text;
 use self::trial::{Trials, Tried};
 use super::confirm::Confirmed;
 use super::dispatch::{Described, DispatchRun};
-use super::explanation;
+use super::explanation::{self, SliceNames};
 use super::finding::{FoundAccess, Repair};
 use super::slice::Slice;
 use super::update::Updated;
@@ -177,30 +177,40 @@ impl DispatchRun<'_> {
     /// The kernels with these changes, as many as the words for them have forms: atomics of GLSL have further arguments
     /// or memory barriers beside them. None if a change concerns the API, or is applied elsewhere.
     fn edited(&self, set: &[TraceEdit], (slice, language): (&Slice, Language), sides: Sides) -> Vec<Kernel> {
+        let with = |arguments: Option<bool>| self.edited_with(arguments, set, (slice, language), sides);
+        // The words leave the choice between both forms, so both are tried.
+        let Some((first, _)) = with(None) else { return Vec::new() };
+        let second = with(Some(true)).filter(|(_, has)| *has && language == Language::Glsl);
+        [first].into_iter().chain(second.map(|(kernel, _)| kernel)).collect()
+    }
+
+    /// The kernel with these changes, and whether atomics have further arguments: they have them if `arguments` says
+    /// whether these include the flags of availability and visibility.
+    fn edited_with(
+        &self,
+        arguments: Option<bool>,
+        set: &[TraceEdit],
+        (slice, language): (&Slice, Language),
+        sides: Sides,
+    ) -> Option<(Kernel, bool)> {
         let role = |site: event::Site| {
             let event = slice.trace.events.iter().position(|event| event.site == Some(site))?;
             Some(words::role(slice.trace.operation(event).access()?, site, slice))
         };
-        let with = |arguments: bool| {
-            let mut changed = Changed::new(self.code.kernel(), language).on(sides);
-            let mut has_arguments = false;
-            for edit in set {
-                let TraceEdit::Code(edit) = edit else { return None };
-                if let (true, Edit::Order(site, class)) = (arguments, *edit)
-                    && let Some(role) = role(site)
-                {
-                    changed.arguments(&self.site_data(slice, site)?, class, role);
-                    has_arguments = true;
-                } else {
-                    changed.edit(edit, &|site| self.site_data(slice, site))?;
-                }
+        let mut changed = Changed::new(self.code.kernel(), language).on(sides);
+        let mut has_arguments = false;
+        for edit in set {
+            let TraceEdit::Code(edit) = edit else { return None };
+            if let (Some(with_flags), Edit::Order(site, class)) = (arguments, *edit)
+                && let Some(role) = role(site)
+            {
+                changed.arguments(&self.site_data(slice, site)?, class, role, with_flags);
+                has_arguments = true;
+            } else {
+                changed.edit(edit, &|site| self.site_data(slice, site))?;
             }
-            Some((changed.finish(), has_arguments))
-        };
-        // The words leave the choice between both forms, so both are tried.
-        let Some((first, _)) = with(false) else { return Vec::new() };
-        let second = with(true).filter(|(_, has)| *has && language == Language::Glsl);
-        [first].into_iter().chain(second.map(|(kernel, _)| kernel)).collect()
+        }
+        Some((changed.finish(), has_arguments))
     }
 
     /// Those of the changes of a control barrier that are needed, and the sides on which it needs memory barriers. The
@@ -287,7 +297,17 @@ impl DispatchRun<'_> {
             };
             if found.repairs.len() < MAX_REPAIRS && is_silent(&set, Sides::Both) {
                 let (set, sides) = self.least(set, slice, is_silent);
-                let repair = names.repair(&set, slice, sides);
+                // Coherent data need no flags of the atomics.
+                let has_flags = names.with_flags && language == Language::Glsl;
+                let bare = has_flags.then(|| self.edited_with(Some(false), &set, (slice, language), sides)).flatten();
+                let is_bare = bare.is_some_and(|(kernel, has_arguments)| {
+                    has_arguments
+                        && trials.run(&kernel) == Tried::Silent
+                        && trials.in_all(&kernel) == Tried::Silent
+                        && !trials.races_in_opposite_order(&kernel)
+                });
+                let named = SliceNames { with_flags: names.with_flags && !is_bare, ..names };
+                let repair = named.repair(&set, slice, sides);
                 if !found.repairs.contains(&repair) {
                     found.repairs.push(repair);
                 }
