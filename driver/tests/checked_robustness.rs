@@ -328,11 +328,17 @@ fn findings_outlive_the_loss_of_a_device_that_many_threads_use() {
     assert!(rules(&found).contains(&WAW), "{found:#?}");
 }
 
-/// A program that takes what was found after each dispatch, as the Vulkan driver does, gets the same findings again
-/// without a repetition of each dispatch.
+/// A device whose known races are counted.
+fn counting_device() -> Device {
+    let check = CheckOptions { count_known: true, ..CheckOptions::default() };
+    Device::new(DeviceOptions { check: Some(check), ..options() }).unwrap()
+}
+
+/// A program that takes what was found after each dispatch and merges it, as the Vulkan driver does, gets the same
+/// findings again without a repetition of each dispatch.
 #[test]
 fn what_the_program_has_taken_stays_known() {
-    let device = device();
+    let device = counting_device();
     let source = "
         @group(0) @binding(0) var<storage, read_write> o: array<u32>;
         @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) { o[7] = id.x; }";
@@ -364,7 +370,7 @@ fn what_the_program_has_taken_stays_known() {
 /// one on.
 #[test]
 fn a_race_of_another_line_is_found_among_known_ones() {
-    let device = device();
+    let device = counting_device();
     let source = "
         @group(0) @binding(0) var<storage, read_write> o: array<u32>;
         @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) {
@@ -391,6 +397,38 @@ fn a_race_of_another_line_is_found_among_known_ones() {
         lines.extend(device.take_findings().into_iter().filter_map(place));
     }
     assert_eq!(lines.into_iter().collect::<Vec<_>>(), [7, 9]);
+}
+
+/// What a program takes is of the dispatches since it took the last ones: of the same suspicion, another dispatch may
+/// have another race.
+#[test]
+fn what_is_taken_raced_in_the_dispatches_since_then() {
+    let device = device();
+    let source = "
+        @group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) {
+            if id.x != 0u { o[16] = o[8]; return; }
+            let mode = o[0];
+            if mode % 2u == 0u {
+                o[8] = 1u;
+            } else {
+                o[8] = 2u;
+            }
+            o[0] = mode + 1u;
+        }";
+    let kernel = Kernel::new(&device, source, &[(STORAGE, 1)], 0);
+    let words = Words::zeros(&device, 128);
+    let set = kernel.set(&device, STORAGE, &[&words]);
+    for mode in 0..12 {
+        common::run(&device, |command| {
+            command.bind_pipeline(&kernel.pipeline).unwrap();
+            command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+            command.dispatch(2, 1, 1).unwrap();
+        });
+        let place = |finding: Finding| finding.first.and_then(|first| first.line).map(|line| line.line);
+        let lines: Vec<_> = device.take_findings().into_iter().filter_map(place).collect();
+        assert_eq!(lines, [if mode % 2 == 0 { 7 } else { 9 }], "dispatch {mode}");
+    }
 }
 
 /// An observer may have the results of the device that it observes, as that of the Vulkan driver has.

@@ -298,6 +298,16 @@ impl Checker {
         found.severity(&finding.identity()) >= Some(finding.severity)
     }
 
+    /// Whether an error may be counted as observed again without a confirmation.
+    pub(super) fn counts(&self, error: &Finding) -> bool {
+        if self.options.count_known {
+            return self.knows(error);
+        }
+        let found = self.found.lock();
+        let kept = found.same.get(&error.identity()).map(|&index| found.list[index].severity);
+        kept >= Some(error.severity)
+    }
+
     /// Adds a finding that is known ([`Self::knows`]), and of which nothing else was sought: it has the repairs that
     /// were found first, and the reasons that came with them.
     pub(super) fn report_again(&self, finding: Finding) {

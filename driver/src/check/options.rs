@@ -20,6 +20,11 @@ pub struct CheckOptions {
     /// Whether repairs of races are sought: each is verified by runs of the dispatch with a changed kernel, the most
     /// expensive part of a finding. Default: true.
     pub repairs: bool,
+    /// Whether races that were reported stay known after the program has taken the findings: then most dispatches whose
+    /// suspicions are all of known kinds do not run again, and the known errors are reported, which the program must
+    /// merge by [`Finding::identity`](super::Finding::identity). Each of them was confirmed once, not in each dispatch.
+    /// Default: false, so that each finding is of a dispatch since the last ones were taken.
+    pub count_known: bool,
     /// Only dispatches of this part are checked; the others run unchecked. Default: all.
     pub shard: Shard,
     /// Accesses of commands that are known before those that nothing can race with any more are dropped. With fewer
@@ -75,6 +80,7 @@ impl Default for CheckOptions {
             memory: 1 << 30,
             replay_memory: 1 << 30,
             repairs: true,
+            count_known: false,
             shard: Shard::ALL,
             log_accesses: 1 << 14,
             host: MappedAccesses::Advise,

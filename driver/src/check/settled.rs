@@ -1,5 +1,7 @@
 //! Races of a kernel that are known: a program dispatches it again and again, and each time the detector suspects the
-//! same. A replay for each dispatch would say so again, and only change how often the race was observed.
+//! same. A replay for each dispatch would say so again, and only change how often the race was observed. Known are the
+//! errors that the program has not taken yet, and with [`CheckOptions::count_known`](super::CheckOptions::count_known)
+//! those that it has: without it, what it takes next would name races that may be none of later dispatches.
 //!
 //! The detector does not know which instruction made the earlier access. With other data it may be another one, of
 //! which nothing was reported. So every dispatch whose number among the known ones is a power of two runs again all the
@@ -40,12 +42,12 @@ fn key(kind: &Kind) -> Key {
 }
 
 impl Settled {
-    /// Counts the suspicions of a dispatch as observations of known races, if they are: each kind is that of an error
-    /// that was reported, whether the program has taken it or not.
+    /// Counts the suspicions of a dispatch as observations of known races, if they are: each kind is that of a known
+    /// error.
     pub(super) fn has_all(&self, kinds: &[Candidates], checker: &Checker) -> bool {
         let mut known = self.0.lock();
         let is_known = |candidates: &Candidates| {
-            known.errors.get(&key(&candidates.kind)).is_some_and(|error| checker.knows(error))
+            known.errors.get(&key(&candidates.kind)).is_some_and(|error| checker.counts(error))
         };
         if known.in_vain < ENOUGH || !kinds.iter().all(is_known) {
             return false;

@@ -104,6 +104,8 @@ impl CheckSettings {
         let default = CheckOptions::default();
         let [memory, replay_memory] = [default.memory, default.replay_memory].map(|bytes| self.memory.unwrap_or(bytes));
         let (shard, host) = (self.shard.unwrap_or(default.shard), self.host.unwrap_or(default.host));
+        // What the process reports is merged.
+        let default = CheckOptions { count_known: true, ..default };
         self.profile.map(|profile| CheckOptions { profile, memory, replay_memory, shard, host, ..default })
     }
 }
