@@ -335,6 +335,6 @@ fn a_summary_says_that_the_epochs_were_used_up() {
     let line = "run barriers.wgsl --bind 0.0=zeros:4096 --check --time-limit 600";
     let ended = folder.spelter(line);
     assert_eq!(ended.status, 0, "{}", ended.stderr);
-    assert!(ended.stderr.contains("1 restarts of the detector's epochs"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("1 restart of the detector's epochs"), "{}", ended.stderr);
     assert_eq!(json(&folder, line, 0)["checked"]["epochs_used_up"], 1);
 }

@@ -75,7 +75,12 @@ impl TrialKernels {
 fn is_same(one: &Kernel, other: &Kernel) -> bool {
     let are_placed_alike = || one.layout.iter().all(|&block| one.blocks[block].insts == other.blocks[block].insts);
     let have_one_origin = || one.insts.keys().all(|inst| one.origins[inst] == other.origins[inst]);
-    one.layout == other.layout && are_placed_alike() && one.insts == other.insts && have_one_origin()
+    let have_one_schedule = one.takes_schedule == other.takes_schedule;
+    have_one_schedule
+        && one.layout == other.layout
+        && are_placed_alike()
+        && one.insts == other.insts
+        && have_one_origin()
 }
 
 /// Runs of kernels in a dispatch.

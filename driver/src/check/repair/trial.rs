@@ -173,7 +173,9 @@ impl<'a> Trials<'a> {
         let own = std::mem::replace(&mut self.workgroups, opposite);
         // It belongs to the trial before it, which counts.
         self.left += 1;
-        let tried = self.run_by(kernel, self.run.code.backend());
+        // Subgroups and lanes have an order of their own only in such code.
+        let kernel = Kernel { takes_schedule: true, ..kernel.clone() };
+        let tried = self.run_by(&kernel, self.run.code.backend());
         self.workgroups = own;
         tried.is_some_and(|(tried, _)| tried == Tried::Races)
     }
