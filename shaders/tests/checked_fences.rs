@@ -43,7 +43,7 @@ fn exchange(barriers: &str) -> Kernel {
     kernel
 }
 
-/// The same kernel with non-private accesses to all shared memory, which have an operation of their own with that scope.
+/// The same kernel with non-private accesses to all shared memory, each with an operation of its own at that scope.
 fn exchange_made(barriers: &str, scope: &str) -> Kernel {
     let access = format!(" non_private made {scope}");
     let text = exchange(barriers).to_string().replace(" non_private", &access);
