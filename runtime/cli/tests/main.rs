@@ -17,6 +17,7 @@ mod check_repairs;
 mod check_reports;
 mod check_sites;
 mod check_usage;
+mod check_workgroups;
 mod common;
 mod compile;
 mod corpus;

@@ -89,6 +89,15 @@ pub(super) enum BarrierSearch {
     Nothing,
 }
 
+/// What trials of barriers that are no repair showed.
+#[derive(Default)]
+struct Seen {
+    /// Not all invocations of a workgroup executed one.
+    divergent: bool,
+    /// The two accesses raced in other workgroups, or between two of them.
+    between_workgroups: bool,
+}
+
 /// Barriers that may be the repair.
 #[derive(Clone, Default)]
 struct Attempt {
@@ -126,14 +135,16 @@ impl UnrepairedRace<'_> {
         let sets = [vec![between.clone()], vec![end.clone()], vec![between.clone(), end]];
         attempts.extend(sets.into_iter().filter_map(|set| set.into_iter().collect::<Option<Vec<_>>>()).map(attempt));
         let kinds = kinds(self.language, self.kernel, self.class);
-        let mut divergent = false;
+        let mut seen = Seen::default();
         for attempt in attempts {
-            if let Some(found) = self.attempt(&attempt, &kinds, trials, &mut divergent) {
+            if let Some(found) = self.attempt(&attempt, &kinds, trials, &mut seen) {
                 return found;
             }
         }
-        if !divergent {
-            return BarrierSearch::Nothing;
+        // No two workgroups share workgroup memory: in another one another barrier is needed.
+        let between_workgroups = seen.between_workgroups && self.class != Class::Workgroup;
+        if between_workgroups || !seen.divergent {
+            return if between_workgroups { BarrierSearch::BetweenWorkgroups } else { BarrierSearch::Nothing };
         }
         // Just after the first access, where a return or a branch may follow, or with those that do not come there.
         let early = ends.zip(between.clone()).map(|((first, _), (_, order))| (text.after(first), order));
@@ -145,7 +156,7 @@ impl UnrepairedRace<'_> {
         let others =
             [early.clone().map(|early| attempt(vec![early])), between.and_then(around), early.and_then(around)];
         for attempt in others.into_iter().flatten() {
-            if let Some(found) = self.attempt(&attempt, &kinds, trials, &mut divergent) {
+            if let Some(found) = self.attempt(&attempt, &kinds, trials, &mut seen) {
                 return found;
             }
         }
@@ -158,11 +169,11 @@ impl UnrepairedRace<'_> {
         attempt: &Attempt,
         kinds: &[BarrierForm],
         trials: &mut Trials<'_>,
-        divergent: &mut bool,
+        seen: &mut Seen,
     ) -> Option<BarrierSearch> {
         let strongest = kinds.last()?;
         let tried = trials.run(&self.with(attempt, strongest));
-        *divergent |= tried == Tried::Diverges;
+        seen.divergent |= tried == Tried::Diverges;
         if matches!(tried, Tried::Races | Tried::Unknown) {
             return None;
         }
@@ -176,15 +187,22 @@ impl UnrepairedRace<'_> {
         let replacing = Attempt { replaced, ..attempt.clone() };
         if !replacing.replaced.is_empty()
             && trials.run(&self.with(&replacing, strongest)) == Tried::Silent
-            && let Some(found) = self.weakest(&replacing, kinds, trials)
+            && let Some(found) = self.weakest(&replacing, kinds, trials, seen)
         {
             return Some(found);
         }
-        if tried == Tried::Silent { self.weakest(attempt, kinds, trials) } else { None }
+        if tried == Tried::Silent { self.weakest(attempt, kinds, trials, seen) } else { None }
     }
 
-    /// The repair by the smallest barriers that suffice; `None` if those that they replace order something else.
-    fn weakest(&self, attempt: &Attempt, kinds: &[BarrierForm], trials: &mut Trials<'_>) -> Option<BarrierSearch> {
+    /// The repair by the smallest barriers that suffice; `None` if those that they replace order something else, or if
+    /// they do not suffice in other workgroups.
+    fn weakest(
+        &self,
+        attempt: &Attempt,
+        kinds: &[BarrierForm],
+        trials: &mut Trials<'_>,
+        seen: &mut Seen,
+    ) -> Option<BarrierSearch> {
         let kind = kinds.iter().find(|kind| trials.run(&self.with(attempt, kind)) == Tried::Silent)?;
         let changed = self.with(attempt, kind);
         let replaces = attempt.wider.is_some() || !attempt.replaced.is_empty();
@@ -193,8 +211,15 @@ impl UnrepairedRace<'_> {
         }
         match trials.in_all(&changed) {
             Tried::Silent => {}
-            Tried::Races => return Some(BarrierSearch::BetweenWorkgroups),
-            Tried::Diverges | Tried::Unknown => return Some(BarrierSearch::Nothing),
+            Tried::Races => {
+                seen.between_workgroups = true;
+                return None;
+            }
+            Tried::Diverges => {
+                seen.divergent = true;
+                return None;
+            }
+            Tried::Unknown => return Some(BarrierSearch::Nothing),
         }
         let only_at_the_end = matches!(attempt.gaps[..], [(Gap::LoopEnd { .. }, _)]);
         Some(BarrierSearch::Repair { repair: self.repair(attempt, kind), only_at_the_end })
