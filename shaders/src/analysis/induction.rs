@@ -73,7 +73,7 @@ fn binary(kernel: &Kernel, value: Value, wanted: Op) -> Option<[Value; 2]> {
 }
 
 /// Upper bound of the number of tests `variable + offset < limit`, or of a conjunction with such a test, that a loop
-/// passes before one fails; the limit is a constant. Of a conjunction the first [`MAX_CONJUNCTS`] values count.
+/// passes before one fails; the limit is a constant. Of a conjunction the first 32 values count.
 pub fn max_trip_count(
     kernel: &Kernel,
     predecessors: &Predecessors,
