@@ -141,10 +141,11 @@ impl UnrepairedRace<'_> {
                 return found;
             }
         }
-        // No two workgroups share workgroup memory: in another one another barrier is needed.
-        let between_workgroups = seen.between_workgroups && self.class != Class::Workgroup;
-        if between_workgroups || !seen.divergent {
-            return if between_workgroups { BarrierSearch::BetweenWorkgroups } else { BarrierSearch::Nothing };
+        if self.races_between_workgroups(&seen) {
+            return BarrierSearch::BetweenWorkgroups;
+        }
+        if !seen.divergent {
+            return BarrierSearch::Nothing;
         }
         // Just after the first access, where a return or a branch may follow, or with those that do not come there.
         let early = ends.zip(between.clone()).map(|((first, _), (_, order))| (text.after(first), order));
@@ -160,7 +161,13 @@ impl UnrepairedRace<'_> {
                 return found;
             }
         }
-        BarrierSearch::Divergent
+        if self.races_between_workgroups(&seen) { BarrierSearch::BetweenWorkgroups } else { BarrierSearch::Divergent }
+    }
+
+    /// Whether no barrier can order the two. No two workgroups share workgroup memory: in another one, another barrier
+    /// is needed.
+    fn races_between_workgroups(&self, seen: &Seen) -> bool {
+        seen.between_workgroups && self.class != Class::Workgroup
     }
 
     /// Tries barriers, and those in place of the barriers with which they diverge.
