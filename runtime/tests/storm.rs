@@ -1,12 +1,17 @@
 //! Threads that run random operations on the same buffers and images. Each operation leaves all words of its target
 //! equal, so each read finds them equal, in whatever order the operations run; no thread hangs, and no object is left.
+//!
+//! A respecification leaves the contents undefined, and a write to undefined contents waits for no command that reads
+//! them. So in half of the rounds a respecification and the write after it are one operation that no other thread's
+//! calls interrupt, and in the other rounds, where they may, words are not compared.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use std::sync::Mutex;
+use std::sync::{Mutex, RwLock};
 
 use spelter::{
-    Bind, Buffer, ClearColor, CommandBuffer, Context, DescriptorSet, Error, Image, MapFlags, Program, Recorder, vk,
+    Bind, Buffer, ClearColor, CommandBuffer, Context, DescriptorSet, Error, Image, MapFlags, Outcome, Program,
+    Recorder, vk,
 };
 
 use crate::is_checked;
@@ -38,6 +43,9 @@ struct Scene {
     set: DescriptorSet,
     /// Shared by all threads, which submit them and record them again.
     commands: Vec<CommandBuffer>,
+    /// Held for writing from a respecification to the write after it, for reading by all other calls. None in rounds in
+    /// which undefined contents are read.
+    defined: Option<RwLock<()>>,
 }
 
 /// A stream of random numbers (xorshift).
@@ -52,9 +60,22 @@ impl Random {
     }
 }
 
-/// Checks that all words are equal.
-fn alike(words: &[u32]) {
-    assert!(words.iter().all(|word| *word == words[0]), "words of different operations: {:x?} …", &words[..8]);
+impl Scene {
+    /// Checks that all words are equal, if all contents are defined.
+    fn alike(&self, words: &[u32]) {
+        let other = words.iter().position(|word| *word != words[0]).filter(|_| self.defined.is_some());
+        assert_eq!(other.map(|at| (at, words[0], words[at])), None, "words of different operations");
+    }
+
+    /// Respecifies a resource by `resize`, and gives it contents by `fill`.
+    fn resize(
+        &self,
+        resize: impl FnOnce() -> Result<Outcome, Error>,
+        fill: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let _alone = self.defined.as_ref().map(|defined| defined.write().unwrap());
+        resize().and_then(|_| fill())
+    }
 }
 
 /// Operations on resources that another thread has mapped or destroyed are errors, and so are recording a command
@@ -109,14 +130,17 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         };
         // An error if the mapping is for writing only.
         if let Ok(words) = map.read::<u32>(0, words) {
-            alike(&words);
+            scene.alike(&words);
         }
         if flags.contains(MapFlags::WRITE) {
             may_be_refused(map.write(0, &vec![value; words]));
         }
         may_be_refused(map.unmap());
     };
-    may_be_refused(match random.below(26) {
+    let operation = random.below(26);
+    let resizes = matches!(operation, 18 | 20);
+    let _defined = scene.defined.as_ref().filter(|_| !resizes).map(|defined| defined.read().unwrap());
+    may_be_refused(match operation {
         0 | 1 => context.write(a, 0, &vec![value; words]).map(drop),
         2 => context.upload(a, &vec![value; words]).map(drop),
         3 => context.fill(a, value),
@@ -135,7 +159,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
             map(MapFlags::READ);
             Ok(())
         }
-        10 => context.read(a).map(|read| alike(&read[..words])),
+        10 => context.read(a).map(|read| scene.alike(&read[..words])),
         11 if maps => {
             let flags = [
                 MapFlags::WRITE | MapFlags::DISCARD_WHOLE,
@@ -152,7 +176,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         }
         13 if !std::ptr::eq(x, y) => context.copy_image((x, 0, 0), (y, 0, 0)),
         13 => context.clear_image(x, ClearColor::Uint([value; 4])),
-        14 => context.read_image(x, 0, 0).map(|texels| alike(&texels)),
+        14 => context.read_image(x, 0, 0).map(|texels| scene.alike(&texels)),
         15 if value % 4 == 0 => context.buffer(words as u64 * 4).zeroed().map(|new| {
             // Other threads may be about to use the old one, and then get an error.
             std::mem::replace(&mut *p.lock().unwrap(), new).destroy();
@@ -161,12 +185,18 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         16 | 17 => context.dispatch(&scene.add).set(0, &scene.set).groups([SIZES[1] as u32 / 64, 1, 1]),
         // The contents are undefined then, and other threads read them.
         18 | 20 if is_checked() => Ok(()),
-        18 => context.resize(a, (words + BEYOND * random.below(2)) as u64 * 4).map(drop),
+        18 => {
+            let bytes = (words + BEYOND * random.below(2)) as u64 * 4;
+            scene.resize(|| context.resize(a, bytes), || context.fill(a, value))
+        }
         19 if !same => {
             let record = |recorder: &mut Recorder| record(recorder, scene, (a, b), (x, y), (words, value));
             context.rerecord(&scene.commands[random.below(COMMANDS)], record)
         }
-        20 => context.resize_image(x, [SIDE, HEIGHTS[random.below(2)], 1]).map(drop),
+        20 => {
+            let size = [SIDE, HEIGHTS[random.below(2)], 1];
+            scene.resize(|| context.resize_image(x, size), || context.clear_image(x, ClearColor::Uint([value; 4])))
+        }
         21..=24 => context.submit(&scene.commands[random.below(COMMANDS)]).map(drop),
         _ => context.flush().map(drop),
     });
@@ -189,7 +219,8 @@ fn whatever_threads_do_at_once_each_operation_is_whole() {
         let set = context.descriptor_set(&add, 0).updatable();
         let set = set.bind(0, &buffers[1][0].lock().unwrap()).bind(1, &buffers[1][1].lock().unwrap()).build().unwrap();
         let commands = (0..COMMANDS).map(|_| context.record(|_| Ok(())).unwrap()).collect();
-        let scene = Scene { add, buffers, images: (0..2).map(|_| image()).collect(), set, commands };
+        let defined = (round / 2 % 2 == 0).then(RwLock::default);
+        let scene = Scene { add, buffers, images: (0..2).map(|_| image()).collect(), set, commands, defined };
         std::thread::scope(|scope| {
             for thread in 1..=THREADS {
                 // Half of them share a context.
