@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicU32;
 
@@ -345,6 +345,62 @@ fn private_accesses_race_whether_the_detector_offers_memory_or_not() {
             let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
             let (found, _) = run(&checked, &kernel, (memory, APART), Profile::Common, offer);
             assert!(found.contains("Kind {"), "{access}, {}, {offer:?}: {found}", isa.name());
+        }
+    }
+}
+
+/// Which plain accesses of a kernel are private.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PrivateAccesses {
+    /// Those to the input, which nothing writes.
+    ToInput,
+    /// Those to the first buffer, which is written.
+    ToFirst,
+    /// Some, to any memory but that of the workgroup.
+    Some,
+}
+
+fn make_private(kernel: &mut Kernel, which: PrivateAccesses, random: &mut Random) {
+    kernel.memory_model = MemoryModel::Vulkan;
+    let buffers = kernel.insts.iter().filter_map(|(inst, data)| match data {
+        InstData::Buffer { binding, .. } => Some((kernel.results[inst]?, kernel.bindings[*binding].binding)),
+        _ => None,
+    });
+    let bindings: HashMap<_, _> = buffers.collect();
+    for data in kernel.insts.values_mut() {
+        let (InstData::Load { place, access, .. } | InstData::Store { place, access, .. }) = data else { continue };
+        let private = match (*place, which) {
+            (Place::Buffer { buffer, .. }, PrivateAccesses::ToInput) => bindings[&buffer] == 2,
+            (Place::Buffer { buffer, .. }, PrivateAccesses::ToFirst) => bindings[&buffer] == 0,
+            (Place::Buffer { .. }, PrivateAccesses::Some) => random.below(4) == 0,
+            _ => false,
+        };
+        access.non_private = !private;
+    }
+}
+
+#[test]
+fn private_accesses_to_one_buffer_leave_those_to_others_to_machine_code() {
+    let memory = GuestSlice::leak(4 * 256 * 3);
+    for isa in Isa::available() {
+        for which in [PrivateAccesses::ToInput, PrivateAccesses::ToFirst, PrivateAccesses::Some] {
+            let (mut racy, mut calls) = (0, [0; 2]);
+            for seed in 0..PROGRAMS / 2 {
+                let (text, _) = kernel(seed);
+                let mut kernel = Module::from_wgsl(&text).unwrap().kernel("main", &Default::default()).unwrap();
+                make_private(&mut kernel, which, &mut Random(seed));
+                let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
+                let [by_calls, inline] =
+                    BOTH.map(|offer| run(&checked, &kernel, (memory, APART), Profile::Spec, offer));
+                assert_eq!(inline.0, by_calls.0, "seed {seed}, {which:?}, {}\n{text}", isa.name());
+                racy += u64::from(by_calls.0.contains("Kind {"));
+                calls[0] += by_calls.1;
+                calls[1] += inline.1;
+            }
+            assert!(racy > PROGRAMS / 8, "{racy} executions race");
+            // A buffer with accesses of both kinds is left to calls.
+            let max = if which == PrivateAccesses::Some { calls[0] * 9 / 10 } else { calls[0] / 2 };
+            assert!(calls[1] < max, "{which:?}, {calls:?}");
         }
     }
 }

@@ -117,10 +117,8 @@ impl Action {
     fn of(action: &SiteAction) -> Self {
         match *action {
             SiteAction::Read(site) | SiteAction::Write(site) => {
-                // An availability or visibility operation is allowed on non-private accesses only.
-                let private = !site.non_private && site.scope.is_none();
                 let writes = matches!(action, SiteAction::Write(_));
-                Self::Access { class: index(site.class), private, writes }
+                Self::Access { class: index(site.class), private: site.is_private(), writes }
             }
             SiteAction::Atomic { op, class, scope, semantics, unequal } => Self::Atomic {
                 class: index(class),

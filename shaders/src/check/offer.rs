@@ -3,7 +3,7 @@
 //!
 //! Machine code knows cells, but neither references nor privacy. So it may settle accesses only where all plain
 //! accesses to a word are through one descriptor or variable and alike in privacy. Pages get their
-//! attribute in advance. Memory that several descriptors have is left to calls.
+//! attribute in advance. Memory that several descriptors have, or that is accessed both ways, is left to calls.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -38,7 +38,8 @@ const SHARED: Range<u64> = 0..SHARED_PARTS + MAX_SCALE * SHARED_BYTES;
 struct Descriptors<'a> {
     checks: &'a InlineChecks,
     buffers: &'a [GuestSlice],
-    /// Of each whether machine code may settle accesses through it: no other one has a part of its memory.
+    /// Of each whether machine code may settle accesses through it: no other one has a part of its memory, and all plain
+    /// accesses are alike in privacy.
     alone: Vec<bool>,
 }
 
@@ -47,6 +48,8 @@ struct Descriptor {
     /// The planes that its accesses need.
     planes: PlaneSet,
     alone: bool,
+    /// Whether its plain accesses are private, if it is alone.
+    private: bool,
     parts: Parts,
     /// The addresses of its cells.
     range: Range<u64>,
@@ -55,9 +58,10 @@ struct Descriptor {
 impl Descriptors<'_> {
     fn all(&self) -> impl Iterator<Item = Descriptor> {
         let checks = self.checks;
-        checks.descriptors.iter().zip(&checks.planes).zip(&self.alone).map(move |((&number, &planes), &alone)| {
+        let lists = checks.descriptors.iter().zip(&checks.planes).zip(&checks.private).zip(&self.alone);
+        lists.map(move |(((&number, &planes), &private), &alone)| {
             let (parts, range) = self.cells(number);
-            Descriptor { number, planes, alone, parts, range }
+            Descriptor { number, planes, alone, private: private == Some(true), parts, range }
         })
     }
 
@@ -119,10 +123,9 @@ impl Detector {
             return None;
         }
         let shared = self.bind_variables(checks)?;
-        let private = self.privacy(index(StorageClass::Uniform))?;
         let descriptors = self.descriptors(checks, buffers)?;
         let history = self.histories(descriptors.longest_history())?;
-        self.bind_descriptors(&descriptors, private)?;
+        self.bind_descriptors(&descriptors)?;
         let first_words = SHARED_BYTES..SHARED_BYTES + 4 * u64::from(state::WORDS);
         let memory = InlineMemory {
             planes: descriptors.all().map(|descriptor| self.planes(&descriptor, history)).collect(),
@@ -148,8 +151,9 @@ impl Detector {
         }
         let shared = Arc::clone(self.shared.reserved(&SHARED)?);
         let cells = PlaneSet::of(Plane::Written).and(Plane::Read);
-        let private = self.privacy(index(StorageClass::Workgroup))?;
-        for (variable, &grain) in checks.variables.iter().zip(&checks.variable_grains) {
+        let variables = checks.variables.iter().zip(&checks.variable_grains).zip(&checks.variable_private);
+        for ((variable, &grain), &private) in variables {
+            let private = private?;
             let range = u64::from(variable.first)..u64::from(variable.first) + u64::from(variable.bytes);
             let cells_at = Parts::of_variable(variable.first, grain).cells(range.clone());
             let attribute = self.attribute(variable.number, index(StorageClass::Workgroup), private);
@@ -169,6 +173,7 @@ impl Detector {
             return None;
         }
         descriptors.alone = alone(checks, buffers)?;
+        descriptors.alone.iter_mut().zip(&checks.private).for_each(|(alone, private)| *alone &= private.is_some());
         // An image may have the memory of a buffer, and its accesses have the cells of words.
         let is_image = |action: &Action| match action {
             Action::Access { class, .. } | Action::Atomic { class, .. } => *class == index(StorageClass::Image),
@@ -190,7 +195,7 @@ impl Detector {
     }
 
     /// Binds the cells of descriptors that have their memory alone, and marks what the others access without cells.
-    fn bind_descriptors(&mut self, descriptors: &Descriptors, private: bool) -> Option<()> {
+    fn bind_descriptors(&mut self, descriptors: &Descriptors) -> Option<()> {
         let (alone, others): (Vec<_>, Vec<_>) = descriptors.all().partition(|descriptor| descriptor.alone);
         // Machine code marks it, however many descriptors have its memory.
         let marked = others.into_iter().filter(|descriptor| !has_cells(descriptor.planes));
@@ -204,7 +209,7 @@ impl Detector {
         if !marked.into_iter().all(|(range, planes)| self.device.mark(range, planes)) {
             return None;
         }
-        for Descriptor { number, range, planes, .. } in alone {
+        for Descriptor { number, range, planes, private, .. } in alone {
             let attribute = self.attribute(number, index(StorageClass::Uniform), private);
             let bound = range.is_empty() || self.device.bind(range, attribute, planes, u64::MAX);
             if !bound || !self.has_one_reference(attribute) {
@@ -283,16 +288,6 @@ impl Detector {
 
     fn has_one_reference(&self, attribute: AttributeId) -> bool {
         self.attributes[usize::from(attribute)].reference != Reference::MIXED
-    }
-
-    /// Whether the plain accesses to memory of a class are private, if all are alike.
-    fn privacy(&self, of: usize) -> Option<bool> {
-        let mut found = self.actions.iter().filter_map(|action| match action {
-            Action::Access { class, private, .. } if *class == of => Some(*private),
-            _ => None,
-        });
-        let first = found.next().unwrap_or(false);
-        found.all(|private| private == first).then_some(first)
     }
 
     /// Tells machine code the present epochs.
@@ -404,8 +399,8 @@ mod tests {
         let offered = |inputs: &[(u64, u64)], written: u64| {
             let buffers: Vec<_> = inputs.iter().map(|&(at, len)| part(at, len)).chain([part(4, written)]).collect();
             let planes = inputs.iter().map(|_| mark).chain([write]).collect();
-            let checks =
-                InlineChecks { descriptors: (0..buffers.len() as u32).collect(), planes, ..Default::default() };
+            let (descriptors, private) = ((0..buffers.len() as u32).collect(), vec![Some(false); buffers.len()]);
+            let checks = InlineChecks { descriptors, planes, private, ..Default::default() };
             let launch = Launch { workgroup_size: 64, subgroup_size: 16, vulkan_model: false };
             // Room for the marks of three granules and a half, beside what is reserved for accesses by calls. Inputs
             // have no cells, whatever has their memory.

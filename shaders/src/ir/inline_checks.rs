@@ -84,10 +84,14 @@ pub struct InlineChecks {
     pub planes: Vec<PlaneSet>,
     /// Of each of them, the bytes of memory that a cell stands for: those of its accesses, or of a word.
     pub grains: Vec<u32>,
+    /// Of each of them, whether the plain accesses to its memory are private; `None` if some are and others are not.
+    pub private: Vec<Option<bool>>,
     /// Workgroup variables, each once.
     pub variables: Vec<ObservedVariable>,
     /// Of each of them, the bytes that a cell stands for.
     pub variable_grains: Vec<u32>,
+    /// Of each of them, whether the plain accesses to it are private; `None` if some are and others are not.
+    pub variable_private: Vec<Option<bool>>,
     /// The instructions, with the descriptor that each accesses.
     pub sites: Vec<(Site, u32)>,
 }

@@ -69,6 +69,13 @@ pub struct AccessSite {
     pub scope: Option<Scope>,
 }
 
+impl AccessSite {
+    /// Whether it is private: an availability or visibility operation is allowed on non-private accesses only.
+    pub fn is_private(&self) -> bool {
+        !self.non_private && self.scope.is_none()
+    }
+}
+
 /// A set of SPIR-V storage classes that memory semantics name with one bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StorageClass {

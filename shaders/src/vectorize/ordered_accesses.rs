@@ -71,7 +71,7 @@ impl Bytes {
 pub(super) fn ordered_accesses(kernel: &Kernel, ranges: Option<&Ranges>) -> EntitySet<Inst> {
     let mut ordered = EntitySet::new();
     let is_private = |action: &SiteAction| match action {
-        SiteAction::Read(access) | SiteAction::Write(access) => !access.non_private && access.scope.is_none(),
+        SiteAction::Read(access) | SiteAction::Write(access) => access.is_private(),
         _ => false,
     };
     let all = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);

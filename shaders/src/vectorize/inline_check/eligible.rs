@@ -2,10 +2,11 @@
 
 use cranelift_entity::EntitySet;
 
+use super::privacy::{Privacies, Privacy};
 use crate::check::{self, InlineChecks, MAX_SITES, Plane, PlaneSet};
 use crate::ir::{
-    AccessSite, Binding, Inst, InstData as Scalar, Kernel, ObservedVariable, Place, Scope, Site, SiteAction,
-    StorageClass, Variable, VariableSpace, Width,
+    Binding, Inst, InstData as Scalar, Kernel, ObservedVariable, Place, Scope, Site, SiteAction, StorageClass,
+    Variable, VariableSpace, Width,
 };
 
 /// The largest workgroup whose groups fit the bits of a cell.
@@ -68,6 +69,7 @@ pub(in crate::vectorize) fn inline_checks(
             shared += data.bytes.next_multiple_of(16);
         }
     }
+    let mut privacies = Privacies::new();
     let insts = || kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
     for &inst in insts().filter(|&&inst| !dropped.contains(inst)) {
         let (site, place, width) = match kernel.insts[inst] {
@@ -78,14 +80,17 @@ pub(in crate::vectorize) fn inline_checks(
             _ => continue,
         };
         let grain = width.bytes();
+        let privacy = Privacy::of(&kernel.sites[site].action);
         match (place, descriptor_of(kernel, place, descriptors)) {
             (_, Some(number)) => {
                 let at = checks.descriptors.iter().position(|&known| known == number).unwrap_or_else(|| {
                     checks.descriptors.push(number);
                     checks.planes.push(PlaneSet::NONE);
                     checks.grains.push(grain);
+                    privacies.descriptors.push(Privacy::NoAccess);
                     checks.planes.len() - 1
                 });
+                privacies.descriptors[at] = privacies.descriptors[at].and(privacy);
                 checks.grains[at] = grain_of_both(checks.grains[at], grain);
                 checks.planes[at] = checks.planes[at].or(planes(kernel, &kernel.sites[site].action, place, reads));
                 if !checks.sites.contains(&(site, number)) {
@@ -97,13 +102,20 @@ pub(in crate::vectorize) fn inline_checks(
                 let at = checks.variables.iter().position(|known| *known == variable).unwrap_or_else(|| {
                     checks.variables.push(variable);
                     checks.variable_grains.push(grain);
+                    privacies.variables.push(Privacy::NoAccess);
                     checks.variables.len() - 1
                 });
+                privacies.variables[at] = privacies.variables[at].and(privacy);
                 checks.variable_grains[at] = grain_of_both(checks.variable_grains[at], grain);
+            }
+            (&Place::Buffer { .. }, None) if !is_input(kernel, place) => {
+                privacies.anywhere = privacies.anywhere.and(privacy);
             }
             _ => {}
         }
     }
+    checks.private = privacies.of_descriptors();
+    checks.variable_private = privacies.of_variables();
     // Atomics access words, and a buffer that is only known when the kernel runs may be any.
     let has_words = |&inst: &Inst| match kernel.insts[inst] {
         Scalar::Sync { place: Some(_), .. } => true,
@@ -197,11 +209,9 @@ pub(super) fn plain(kernel: &Kernel, site: Site, width: Width, shared: bool) -> 
         SiteAction::Write(access) => (access, true),
         _ => return None,
     };
-    let AccessSite { class, non_private, scope, .. } = access;
     let expected = if shared { StorageClass::Workgroup } else { StorageClass::Uniform };
-    // As the detector has it.
-    let private = !non_private && scope.is_none();
-    (class == expected).then_some(CheckedAccess { site, width, writes, private, shared, unread: false })
+    let private = access.is_private();
+    (access.class == expected).then_some(CheckedAccess { site, width, writes, private, shared, unread: false })
 }
 
 /// The memory that a kernel reads as far as that is reported.

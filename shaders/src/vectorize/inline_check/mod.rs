@@ -8,6 +8,7 @@
 
 mod cells;
 pub(super) mod eligible;
+mod privacy;
 
 use self::eligible::{CheckedAccess, descriptor_of, first_slice, is_input, is_marked_atomic, plain};
 use super::access::bounds::{LaneIndex, lane_index, uniform_part};
