@@ -5,7 +5,7 @@ use super::scalar::Scalar;
 use super::translate::{Translator, shared};
 use super::types::SpirvType;
 use super::words::{Id, Inst, InstResult, operand, text};
-use crate::host::{ComponentKind, MAX_MESSAGE_WORDS, Message, Operand};
+use crate::host::{ComponentKind, MAX_MESSAGE_WORDS, Message, MessageOperand};
 use crate::ir::{self, BuiltIn, InstData, Scope, Value};
 
 impl Translator<'_> {
@@ -56,7 +56,7 @@ impl Translator<'_> {
                 _ if scalar.is_float() => ComponentKind::Float,
                 _ => return Ok(()),
             };
-            message.operands.push(Operand { kind, bits: scalar.bits(), count });
+            message.operands.push(MessageOperand { kind, bits: scalar.bits(), count });
             for &value in &*value.values {
                 args.push(match self.builder.ty(value) {
                     ir::Type::Bool => self.builder.pure(ir::Op::BoolToInt, &[value]),
