@@ -12,7 +12,7 @@ use spelter_driver::{
     Binding, BufferInfo, CommandBuffer, ComputePipeline, DescriptorSet, Device, DeviceMemory, MemoryBarrier,
     PipelineLayout, PushRange, Specialization,
 };
-use spelter_shaders::front::wgsl;
+use spelter_shaders::front::wgsl::WgslModule;
 
 use crate::Error;
 use crate::kernels::pathtrace;
@@ -168,7 +168,7 @@ impl Stage {
         let push = PushRange { offset: 0, size: push_bytes };
         let push = if push_bytes == 0 { &[][..] } else { &[push][..] };
         let layout = device.create_pipeline_layout(&[&set_layout], push)?;
-        let words = wgsl::Module::parse(text)?.to_spirv("main", &BTreeMap::from([(0, SALT.into())]))?;
+        let words = WgslModule::parse(text)?.to_spirv("main", &BTreeMap::from([(0, SALT.into())]))?;
         Ok(Self { device: device.clone(), words, layout, set, memories })
     }
 

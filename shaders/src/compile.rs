@@ -234,7 +234,7 @@ pub fn bytes_to_encode(wide: &simd::Kernel) -> u64 {
     wide.size() as u64 * PER_OPERAND
 }
 
-fn program<R>(kernel: &Kernel, isa: Isa, room: impl Fn(u64) -> Result<R, String>) -> Result<x86::Program, String> {
+fn program<R>(kernel: &Kernel, isa: Isa, room: impl Fn(u64) -> Result<R, String>) -> Result<x86::MachineCode, String> {
     let _room = room(bytes_to_widen(kernel))?;
     let lowered = lower_for(kernel, isa, |_, _| {})?;
     let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;

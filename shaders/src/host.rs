@@ -95,12 +95,12 @@ pub struct Message {
     /// The format string.
     pub text: String,
     /// Types of its operands.
-    pub operands: Vec<Operand>,
+    pub operands: Vec<MessageOperand>,
 }
 
 /// An operand of a message: a number of components of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operand {
+pub struct MessageOperand {
     /// `b`ool, `i`nteger or `f`loat.
     pub kind: ComponentKind,
     /// Bits of a component: 8 to 64. Half floats are passed as 32-bit floats.
@@ -120,7 +120,7 @@ pub enum ComponentKind {
     Float,
 }
 
-impl Operand {
+impl MessageOperand {
     /// 32-bit words of a component.
     fn words(self) -> usize {
         if self.bits == 64 { 2 } else { 1 }
@@ -141,7 +141,7 @@ impl Operand {
         if self.count == 1 { format!("{kind}{}", self.bits) } else { format!("{kind}{}x{}", self.bits, self.count) }
     }
 
-    /// The operand that [`Operand::name`] names.
+    /// The operand that [`MessageOperand::name`] names.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let kind = match name.as_bytes().first()? {
             b'b' => ComponentKind::Bool,
@@ -261,7 +261,7 @@ impl FormatSpec {
         }
     }
 
-    fn component(&self, operand: Operand, bits: u64) -> String {
+    fn component(&self, operand: MessageOperand, bits: u64) -> String {
         let unused = 64 - operand.bits.clamp(1, 64);
         let signed = (bits << unused).cast_signed() >> unused;
         let float = if operand.bits == 64 { f64::from_bits(bits) } else { f32::from_bits(bits as u32).into() };
@@ -335,7 +335,7 @@ mod tests {
     fn messages_are_formatted_like_c_printf() {
         let fill = |text: &str, operands: &[(&str, &[u32])]| {
             let words: Vec<u32> = operands.iter().flat_map(|(_, words)| words.iter().copied()).collect();
-            let operands = operands.iter().map(|(name, _)| Operand::from_name(name).expect("a name")).collect();
+            let operands = operands.iter().map(|(name, _)| MessageOperand::from_name(name).expect("a name")).collect();
             Message { text: text.into(), operands }.fill(&words)
         };
         assert_eq!(

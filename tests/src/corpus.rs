@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use spelter_shaders::front::{Error, spvasm, wgsl};
+use spelter_shaders::front::wgsl::WgslModule;
+use spelter_shaders::front::{Error, spvasm};
 
 use crate::case::Case;
 
@@ -51,7 +52,7 @@ pub fn spirv(case: &Case) -> Result<Vec<u32>, Error> {
     if !case.is_wgsl() {
         return spvasm::assemble(&case.text);
     }
-    let module = wgsl::Module::parse(&case.text)?;
+    let module = WgslModule::parse(&case.text)?;
     let first = module.entry_points().next().unwrap_or_default();
     module.to_spirv(case.entry.as_deref().unwrap_or(first), &case.specialization)
 }

@@ -1,6 +1,6 @@
 //! Engines: every one runs every test file, and all must agree.
 
-use spelter_shaders::back::x86::{self, Isa, Registers};
+use spelter_shaders::back::x86::{self, Isa, RegisterAllocation};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::{InstData, Kernel, Scope, Semantics, verify};
@@ -120,7 +120,8 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
         simd::workgroup_loop(&mut wide);
     }
     simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}"));
-    let registers = if variant == Variant::OnePass { Registers::InOnePass } else { Registers::BySize };
+    let registers =
+        if variant == Variant::OnePass { RegisterAllocation::InOnePass } else { RegisterAllocation::BySize };
     let program = x86::compile_staged(&wide, isa, registers, |_| {});
     Box::new(program.unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}")))
 }

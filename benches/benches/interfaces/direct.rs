@@ -9,7 +9,7 @@ use spelter_driver::{
     Binding, BufferInfo, CommandPool, ComputePipeline, DescriptorSet, Device, DeviceMemory, DeviceOptions,
     MemoryBarrier, PipelineLayout, Specialization,
 };
-use spelter_shaders::front::wgsl;
+use spelter_shaders::front::wgsl::WgslModule;
 
 use super::{BYTES, CHANGED, Interface, KERNEL};
 
@@ -93,7 +93,7 @@ impl Driver {
         memory.write(0, &[0; BYTES])?;
         set.write(0, 0, ty, &[BufferInfo { buffer: &buffer, offset: 0, range: BYTES as u64 }])?;
         let layout = device.create_pipeline_layout(&[&set_layout], &[])?;
-        let words = wgsl::Module::parse(KERNEL)?.to_spirv("main", &[].into())?;
+        let words = WgslModule::parse(KERNEL)?.to_spirv("main", &[].into())?;
         let module = device.create_shader_module(&words)?;
         let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout)?;
         let pool = device.create_command_pool();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use ash::vk::{self, DescriptorType as D};
 use spelter_benches::Error;
 use spelter_benches::measure::Stopwatch;
-use spelter_shaders::front::wgsl;
+use spelter_shaders::front::wgsl::WgslModule;
 
 /// How long a kernel is repeated.
 const PERIOD: Duration = Duration::from_millis(1500);
@@ -193,7 +193,7 @@ impl Gpu {
 
     /// A WGSL kernel with the contents of its bindings.
     pub(crate) fn program(&self, text: &str, bound: &[Bound<'_>]) -> Result<Program, Error> {
-        let words = wgsl::Module::parse(text)?.to_spirv("main", &Default::default())?;
+        let words = WgslModule::parse(text)?.to_spirv("main", &Default::default())?;
         let stage_flags = vk::ShaderStageFlags::COMPUTE;
         let slot = |(binding, bound): (u32, &Bound<'_>)| {
             let slot = vk::DescriptorSetLayoutBinding::default().binding(binding).descriptor_count(1);

@@ -9,7 +9,7 @@ mod rounds;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::HashSet;
-use spelter_shaders::check::{self, Candidates, Cause, Kind};
+use spelter_shaders::check::{self, CandidateKind, Candidates, Cause};
 use spelter_shaders::ir::{Kernel, Site};
 
 use super::confirm::{Candidate, Confirmed, Filter, Pairs, Verdict, VerdictBudget, confirm_within};
@@ -46,7 +46,7 @@ struct LineRace {
     /// How often it was seen, if that is known.
     count: u64,
     /// The kinds of suspicions that it confirmed.
-    kinds: Vec<Kind>,
+    kinds: Vec<CandidateKind>,
 }
 
 /// The races of a dispatch.
@@ -264,7 +264,7 @@ impl Races {
         std::mem::take(&mut self.found)
     }
 
-    fn add(&mut self, confirmed: Confirmed, (word, cause): (Word, Cause), count: u64, kind: Option<Kind>) {
+    fn add(&mut self, confirmed: Confirmed, (word, cause): (Word, Cause), count: u64, kind: Option<CandidateKind>) {
         let key = key(&self.lines, &confirmed.first, &confirmed.second);
         self.known.insert(key);
         let place = *self.places.entry(key).or_insert(self.found.len());

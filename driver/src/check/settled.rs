@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use spelter_locks::Mutex;
-use spelter_shaders::check::{Candidates, Cause, Distance, Kind, Relation};
+use spelter_shaders::check::{CandidateKind, Candidates, Cause, Distance, Relation};
 use spelter_shaders::ir::Site;
 
 use super::Checker;
@@ -37,7 +37,7 @@ struct Known {
     known: u64,
 }
 
-fn key(kind: &Kind) -> Key {
+fn key(kind: &CandidateKind) -> Key {
     (kind.site, kind.distance, kind.atomic, kind.relation, kind.cause)
 }
 
@@ -67,7 +67,7 @@ impl Settled {
     }
 
     /// A kind of suspicion was reported as this error.
-    pub(super) fn confirmed(&self, kind: &Kind, error: &Finding) {
+    pub(super) fn confirmed(&self, kind: &CandidateKind, error: &Finding) {
         self.0.lock().errors.insert(key(kind), error.clone());
     }
 

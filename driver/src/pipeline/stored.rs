@@ -7,7 +7,7 @@
 //!
 //! # Safety
 //!
-//! [`Program::load`] requires bytes that [`Code::store`] returned. The bytes in a [`StoredKernels`] are from
+//! [`MachineCode::load`] requires bytes that [`Code::store`] returned. The bytes in a [`StoredKernels`] are from
 //! `Code::store` of this process, or from a sealed store, whose maker guarantees the same.
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use spelter_shaders::back::Code;
 use spelter_shaders::back::bytes::{Reader, Writer};
-use spelter_shaders::back::x86::Program;
+use spelter_shaders::back::x86::MachineCode;
 use spelter_shaders::compile::{Backend, Compiled};
 use spelter_shaders::image::DeclaredImage;
 use spelter_shaders::ir::{Binding, BindingData, BindingKind, SampledPair};
@@ -176,7 +176,7 @@ fn from_bytes(bytes: &[u8], backend: Backend) -> Option<CompiledKernel> {
     let bindings = (0..from.word()?).map(|_| binding(&mut from)).collect::<Option<_>>()?;
     let pairs = (0..from.word()?).map(|_| pair(&mut from)).collect::<Option<_>>()?;
     // SAFETY: by this module's contract.
-    let program = unsafe { Program::load(from.bytes()?) }?;
+    let program = unsafe { MachineCode::load(from.bytes()?) }?;
     let code = KernelCode::ready(Compiled { code: Box::new(program), backend, fallback: None });
     Some(CompiledKernel { name, code, workgroup_size, bindings, pairs, push_bytes, has_addresses })
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use spelter_driver::host_memory::Room;
-use spelter_shaders::back::x86::{self, Isa, Registers};
+use spelter_shaders::back::x86::{self, Isa, RegisterAllocation};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::Kernel;
 use spelter_shaders::lower::math::{self, MathOptions};
@@ -80,7 +80,7 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
         return Ok(wide.with_source_lines().to_string());
     }
     let _more = room(compile::bytes_to_encode(&wide))?;
-    let program = x86::compile_staged(&wide, isa, Registers::BySize, |stage| clock.lap(stage.name()))
+    let program = x86::compile_staged(&wide, isa, RegisterAllocation::BySize, |stage| clock.lap(stage.name()))
         .map_err(|error| error.to_string())?;
     Ok(program.assembly_with_source_lines())
 }

@@ -20,7 +20,7 @@ pub use loops::{Loop, Loops, positions};
 pub use operations::{Counts, Operations};
 pub use ranges::{Range, Ranges};
 pub use reconvergence::{Linearization, Next};
-pub use tree::{Step, dominator_walk};
+pub use tree::{WalkStep, dominator_walk};
 pub(crate) use trip_count::{LoopExit, Steps, TripCounts};
 pub use uniformity::Uniformity;
 

@@ -69,7 +69,7 @@ impl Operations {
     pub fn of(kernel: &Kernel, push: &[u8]) -> Self {
         let dominators = Dominators::new(kernel);
         let loops = Loops::new(kernel, &dominators);
-        let mut counter = Counter { kernel, loops: &loops, totals: vec![Paths::NONE; loops.all.len()] };
+        let mut counter = Counter { kernel, loops: &loops, totals: vec![PathBounds::NONE; loops.all.len()] };
         let mut unknown = Vec::new();
         let (predecessors, mut steps) = (predecessors(kernel), Steps::new(MAX_STEPS));
         let steps = &mut steps;
@@ -85,7 +85,7 @@ impl Operations {
         }
         unknown.reverse();
         let RegionPaths { ends, .. } = counter.region(None);
-        let Paths { min, max } = ends;
+        let PathBounds { min, max } = ends;
         Self { min: min.unwrap_or_default(), max: max.unwrap_or(Some(Counts::default())), unknown }
     }
 }
@@ -127,13 +127,13 @@ impl TripCount {
 
 /// Bounds over the paths to a place. `None` outside: no path leads there.
 #[derive(Clone, Copy, Debug)]
-struct Paths {
+struct PathBounds {
     min: Option<Counts>,
     /// The inner option is `None` if a path has an unknown number of operations.
     max: Option<Option<Counts>>,
 }
 
-impl Paths {
+impl PathBounds {
     const NONE: Self = Self { min: None, max: None };
     const EMPTY: Self = Self {
         min: Some(Counts { flops: 0, loaded: 0, stored: 0, atomics: 0, images: 0 }),
@@ -168,11 +168,11 @@ impl Paths {
 #[derive(Clone, Copy, Debug)]
 struct RegionPaths {
     /// From the header to a back edge.
-    iterations: Paths,
+    iterations: PathBounds,
     /// From the header out of the loop.
-    exits: Paths,
+    exits: PathBounds,
     /// From the start to a return.
-    ends: Paths,
+    ends: PathBounds,
 }
 
 impl RegionPaths {
@@ -182,18 +182,18 @@ impl RegionPaths {
     }
 
     /// The paths of all iterations together.
-    fn repeated(self, count: Option<TripCount>) -> Paths {
+    fn repeated(self, count: Option<TripCount>) -> PathBounds {
         let Self { iterations, exits, .. } = self;
         let Some(TripCount { back_edges, may_end_earlier }) = count else {
             if !self.counts_something() {
                 return exits;
             }
-            return Paths { max: exits.max.map(|_| None), ..exits };
+            return PathBounds { max: exits.max.map(|_| None), ..exits };
         };
         let all = |paths: Option<Counts>| paths.unwrap_or_default().times(back_edges);
         let early = if may_end_earlier { Counts::default() } else { all(iterations.min) };
         let max = iterations.max.unwrap_or(Some(Counts::default())).map(|counts| counts.times(back_edges));
-        Paths { min: Some(early), max: Some(max) }.then(exits)
+        PathBounds { min: Some(early), max: Some(max) }.then(exits)
     }
 }
 
@@ -201,19 +201,19 @@ struct Counter<'k> {
     kernel: &'k Kernel,
     loops: &'k Loops,
     /// By loop, the paths from its entry to its exits, for loops that have been counted.
-    totals: Vec<Paths>,
+    totals: Vec<PathBounds>,
 }
 
 impl Counter<'_> {
     /// The paths through a loop, whose inner loops have been counted, or through the kernel.
     fn region(&self, own: Option<usize>) -> RegionPaths {
         let Self { kernel, loops, totals } = self;
-        let mut region = RegionPaths { iterations: Paths::NONE, exits: Paths::NONE, ends: Paths::NONE };
+        let mut region = RegionPaths { iterations: PathBounds::NONE, exits: PathBounds::NONE, ends: PathBounds::NONE };
         let (blocks, start) = match own {
             Some(number) => (&loops.all[number].blocks, loops.all[number].header),
             None => (&kernel.layout, kernel.layout[0]),
         };
-        let mut reached: HashMap<Block, Paths> = HashMap::from([(start, Paths::EMPTY)]);
+        let mut reached: HashMap<Block, PathBounds> = HashMap::from([(start, PathBounds::EMPTY)]);
         for &block in blocks {
             let innermost = loops.of(block);
             let inner = innermost.filter(|_| innermost != own);
@@ -226,7 +226,7 @@ impl Counter<'_> {
                 Some(inner) => (before.then(totals[inner]), loops.exits(kernel, inner)),
                 None => {
                     let counts = counts(kernel, block);
-                    let own = Paths { min: Some(counts), max: Some(Some(counts)) };
+                    let own = PathBounds { min: Some(counts), max: Some(Some(counts)) };
                     (before.then(own), kernel.targets(block).iter().map(|call| call.block).collect())
                 }
             };
@@ -245,7 +245,7 @@ impl Counter<'_> {
                 } else if own.is_some_and(|number| !loops.contains(number, target)) {
                     region.exits = region.exits.or(after);
                 } else {
-                    let place = reached.entry(target).or_insert(Paths::NONE);
+                    let place = reached.entry(target).or_insert(PathBounds::NONE);
                     *place = place.or(after);
                 }
             }

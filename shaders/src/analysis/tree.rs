@@ -9,7 +9,7 @@ use crate::ir::{Block, Kernel};
 
 /// A step of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WalkStep {
     /// Enters a block: after its immediate dominator, before the blocks that it dominates.
     Enter(Block),
     /// Leaves a block: all blocks that it dominates have been visited.
@@ -18,7 +18,7 @@ pub enum Step {
 
 /// Walks all reachable blocks from the entry. Children of a block are visited in layout order, so a block comes after
 /// all its predecessors except those of back edges.
-pub fn dominator_walk(kernel: &Kernel, dominators: &Dominators) -> Vec<Step> {
+pub fn dominator_walk(kernel: &Kernel, dominators: &Dominators) -> Vec<WalkStep> {
     let mut first_child: SecondaryMap<Block, PackedOption<Block>> = SecondaryMap::new();
     let mut next_sibling: SecondaryMap<Block, PackedOption<Block>> = SecondaryMap::new();
     for &block in kernel.layout.iter().rev() {
@@ -32,11 +32,11 @@ pub fn dominator_walk(kernel: &Kernel, dominators: &Dominators) -> Vec<Step> {
     let mut open: Vec<Block> = Vec::new();
     loop {
         if let Some(block) = next {
-            steps.push(Step::Enter(block));
+            steps.push(WalkStep::Enter(block));
             open.push(block);
             next = first_child[block].expand();
         } else if let Some(block) = open.pop() {
-            steps.push(Step::Leave(block));
+            steps.push(WalkStep::Leave(block));
             next = next_sibling[block].expand();
         } else {
             return steps;
@@ -61,8 +61,8 @@ mod tests {
         let shown: Vec<_> = walk
             .iter()
             .map(|step| match step {
-                Step::Enter(block) => block.as_u32() as i32,
-                Step::Leave(block) => -(block.as_u32() as i32) - 1,
+                WalkStep::Enter(block) => block.as_u32() as i32,
+                WalkStep::Leave(block) => -(block.as_u32() as i32) - 1,
             })
             .collect();
         assert_eq!(shown, [0, 1, -2, 2, 3, -4, -3, -1]);

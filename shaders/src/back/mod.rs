@@ -38,8 +38,8 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     /// workgroups and before their completion is reported to another thread.
     fn settle(&self) {}
 
-    /// Serialized machine code from which another process can build the same program ([`x86::Program::load`]); `None`
-    /// for back ends without machine code.
+    /// Serialized machine code from which another process can build the same program ([`x86::MachineCode::load`]);
+    /// `None` for back ends without machine code.
     fn store(&self) -> Option<Vec<u8>> {
         None
     }

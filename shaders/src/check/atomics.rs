@@ -1,6 +1,6 @@
 //! Atomics of the detector: what they acquire from the heads of their location, and which heads they leave there.
 
-use super::attributes::Order;
+use super::attributes::MemoryOrder;
 use super::cells::Cell;
 use super::detector::Detector;
 use super::heads::{self, Location};
@@ -10,7 +10,7 @@ use super::page::PAGE_BYTES;
 
 impl Detector {
     /// What an atomic read takes from the releases that it sees.
-    pub(super) fn read_heads(&mut self, by: Invocation, target: Target, class: usize, order: Order) {
+    pub(super) fn read_heads(&mut self, by: Invocation, target: Target, class: usize, order: MemoryOrder) {
         let attribute = self.attribute(target.reference, class, false);
         let reference = self.attributes[usize::from(attribute)].reference;
         let shared = matches!(target.memory, Memory::Workgroup(_));
@@ -27,7 +27,7 @@ impl Detector {
     }
 
     /// Whether an atomic access of the invocation is mutually ordered with the location's last write.
-    fn mutual(&self, location: &Location, reference: Reference, bytes: u32, order: Order, local: u32) -> bool {
+    fn mutual(&self, location: &Location, reference: Reference, bytes: u32, order: MemoryOrder, local: u32) -> bool {
         let own = self.workgroup.is_own(location.cell, local);
         let included = |scope| own || self.workgroup.includes(scope, location.cell, local);
         location.reference.is(reference)
@@ -37,7 +37,14 @@ impl Detector {
     }
 
     /// What an atomic write leaves for those that will read it. `updates`: it also read.
-    pub(super) fn write_heads(&mut self, by: Invocation, target: Target, class: usize, order: Order, updates: bool) {
+    pub(super) fn write_heads(
+        &mut self,
+        by: Invocation,
+        target: Target,
+        class: usize,
+        order: MemoryOrder,
+        updates: bool,
+    ) {
         let attribute = self.attribute(target.reference, class, false);
         let reference = self.attributes[usize::from(attribute)].reference;
         let (start, shared) = match target.memory {

@@ -62,7 +62,7 @@ impl FromIterator<usize> for Classes {
 
 /// What an instruction orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Order {
+pub(super) struct MemoryOrder {
     /// Memory scope.
     pub(super) scope: MemoryScope,
     /// The classes of its semantics.
@@ -73,7 +73,7 @@ pub(super) struct Order {
     pub(super) acquires: Classes,
 }
 
-impl Order {
+impl MemoryOrder {
     pub(super) fn new(scope: Scope, Semantics(bits): Semantics) -> Self {
         let in_semantics = |class: &usize| bits & ALL[*class].bit() != 0;
         let classes = Classes((0..CLASSES).filter(in_semantics).fold(0, |set, class| set | 1 << class));
@@ -106,11 +106,11 @@ pub(super) enum Action {
     /// A plain access.
     Access { class: usize, private: bool, writes: bool },
     /// An atomic operation.
-    Atomic { class: usize, reads: bool, order: Order, unequal: Order },
+    Atomic { class: usize, reads: bool, order: MemoryOrder, unequal: MemoryOrder },
     /// A memory barrier.
-    Fence(Order),
+    Fence(MemoryOrder),
     /// A control barrier.
-    Barrier { order: Order },
+    Barrier { order: MemoryOrder },
 }
 
 impl Action {
@@ -123,11 +123,13 @@ impl Action {
             SiteAction::Atomic { op, class, scope, semantics, unequal } => Self::Atomic {
                 class: index(class),
                 reads: !op.is_store(),
-                order: Order::new(scope, semantics),
-                unequal: Order::new(scope, if op == AtomicOp::CompareExchange { unequal } else { semantics }),
+                order: MemoryOrder::new(scope, semantics),
+                unequal: MemoryOrder::new(scope, if op == AtomicOp::CompareExchange { unequal } else { semantics }),
             },
-            SiteAction::Fence { scope, semantics } => Self::Fence(Order::new(scope, semantics)),
-            SiteAction::Barrier { memory, semantics, .. } => Self::Barrier { order: Order::new(memory, semantics) },
+            SiteAction::Fence { scope, semantics } => Self::Fence(MemoryOrder::new(scope, semantics)),
+            SiteAction::Barrier { memory, semantics, .. } => {
+                Self::Barrier { order: MemoryOrder::new(memory, semantics) }
+            }
         }
     }
 }
@@ -145,14 +147,14 @@ pub(crate) fn is_relaxed(action: &SiteAction) -> bool {
 }
 
 /// What a control barrier of the workgroup orders; `None` if it is another action.
-pub(super) fn order_of_barrier(action: &SiteAction) -> Option<Order> {
+pub(super) fn order_of_barrier(action: &SiteAction) -> Option<MemoryOrder> {
     let SiteAction::Barrier { execution, .. } = action else { return None };
     let Action::Barrier { order } = Action::of(action) else { return None };
     (memory_scope(*execution) >= MemoryScope::Workgroup).then_some(order)
 }
 
 /// What a fence orders; `None` if it is another action.
-pub(super) fn order_of_fence(action: &SiteAction) -> Option<Order> {
+pub(super) fn order_of_fence(action: &SiteAction) -> Option<MemoryOrder> {
     match Action::of(action) {
         Action::Fence(order) => Some(order),
         _ => None,
@@ -203,7 +205,7 @@ mod tests {
 
     #[test]
     fn semantics_order_a_class_in_full_only_with_every_bit() {
-        let order = |bits| Order::new(Scope::Workgroup, Semantics(bits));
+        let order = |bits| MemoryOrder::new(Scope::Workgroup, Semantics(bits));
         let full = order(0x8 | 0x40 | 0x6000);
         assert!(full.releases.contains(0) && full.acquires.contains(0) && !full.releases.contains(1));
         assert!(order(0x8 | 0x40).releases.is_empty(), "nothing is made available");

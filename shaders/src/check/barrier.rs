@@ -4,7 +4,7 @@
 //! them. In all other cases each member's release (the barrier itself, or a release fence before it) is gathered, and
 //! each member acquires (by the barrier itself, or by a fence after it).
 
-use super::attributes::{CLASSES, Order};
+use super::attributes::{CLASSES, MemoryOrder};
 use super::cells::Group;
 use super::history::MemoryScope;
 use super::known::{self, Known, Record};
@@ -12,9 +12,9 @@ use super::workgroup::Workgroup;
 
 /// An invocation that leaves a barrier, and what the barrier where it waited orders.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(super) struct BarrierMember {
     pub(super) local: u32,
-    pub(super) order: Order,
+    pub(super) order: MemoryOrder,
 }
 
 /// What was accepted although the model does not guarantee it: the local index of an invocation.
@@ -23,7 +23,14 @@ pub(super) type Idiom = Option<u32>;
 impl Workgroup {
     /// The members, all of the invocations of `group` if `complete`, leave their barriers together. Their accesses are
     /// below `now`. With `lenient`, a fence just before the barrier may have acquired what the barrier brings.
-    pub(super) fn meet(&mut self, members: &[Member], group: Group, complete: bool, now: u32, lenient: bool) -> Idiom {
+    pub(super) fn meet(
+        &mut self,
+        members: &[BarrierMember],
+        group: Group,
+        complete: bool,
+        now: u32,
+        lenient: bool,
+    ) -> Idiom {
         if group == Group::Workgroup {
             self.met = now;
         }
@@ -34,7 +41,7 @@ impl Workgroup {
                 continue;
             }
             if let Some((everyone, gathered)) = self.gather(members, group, complete, now, class) {
-                let acquires = |member: &Member| self.acquires(member, group, class, lenient);
+                let acquires = |member: &BarrierMember| self.acquires(member, group, class, lenient);
                 let acquired: Vec<_> = members.iter().map(acquires).collect();
                 if let Some(at) = acquired.iter().position(|how| *how == How::ByFenceBefore) {
                     idiom = idiom.or(Some(members[at].local));
@@ -47,12 +54,12 @@ impl Workgroup {
 
     /// Whether [`makes_all_known`] says all of a barrier at which the whole workgroup waits: no invocation has a fence
     /// or a record.
-    pub(super) fn is_simple(&self, order: Order) -> bool {
+    pub(super) fn is_simple(&self, order: MemoryOrder) -> bool {
         self.untouched() && makes_all_known(order)
     }
 
     /// [`Workgroup::meet`] of the whole workgroup at such a barrier.
-    pub(super) fn meet_all(&mut self, order: Order, now: u32) {
+    pub(super) fn meet_all(&mut self, order: MemoryOrder, now: u32) {
         self.met = now;
         order.releases.iter().for_each(|class| self.know(Group::Workgroup, class, now));
     }
@@ -69,7 +76,7 @@ impl Workgroup {
     /// What the members release together, if any does; and whether that includes all accesses of the group.
     fn gather(
         &self,
-        members: &[Member],
+        members: &[BarrierMember],
         group: Group,
         complete: bool,
         now: u32,
@@ -103,9 +110,9 @@ impl Workgroup {
     }
 
     /// What the member releases: its accesses below an epoch, and a record.
-    fn released(&self, member: &Member, group: Group, class: usize, now: u32) -> Option<(u32, &Record)> {
+    fn released(&self, member: &BarrierMember, group: Group, class: usize, now: u32) -> Option<(u32, &Record)> {
         let agent = &self.agents[member.local as usize];
-        let reaches = |order: Order| order.releases.contains(class) && order.scope >= scope_of(group);
+        let reaches = |order: MemoryOrder| order.releases.contains(class) && order.scope >= scope_of(group);
         if reaches(member.order) {
             return Some((now, &agent.known[class]));
         }
@@ -117,9 +124,9 @@ impl Workgroup {
     }
 
     /// How the member acquires.
-    fn acquires(&self, member: &Member, group: Group, class: usize, lenient: bool) -> How {
+    fn acquires(&self, member: &BarrierMember, group: Group, class: usize, lenient: bool) -> How {
         let local = member.local as usize;
-        let reaches = |order: Order| order.acquires.contains(class) && order.scope >= scope_of(group);
+        let reaches = |order: MemoryOrder| order.acquires.contains(class) && order.scope >= scope_of(group);
         let before = self.agents[local].fences.last().filter(|_| lenient && !self.accessed[local]);
         if reaches(member.order) {
             How::ByBarrier
@@ -133,7 +140,7 @@ impl Workgroup {
     /// The members acquire what was gathered: all accesses of the group, if the flag before `now` is set, and a record.
     fn distribute(
         &mut self,
-        members: &[Member],
+        members: &[BarrierMember],
         acquired: &[How],
         group: Group,
         class: usize,
@@ -168,7 +175,7 @@ impl Workgroup {
 }
 
 /// Whether a barrier at which the whole workgroup waits makes each class known to all of it, or orders nothing of it.
-pub(super) fn makes_all_known(order: Order) -> bool {
+pub(super) fn makes_all_known(order: MemoryOrder) -> bool {
     (0..CLASSES).all(|class| {
         let [releases, acquires] = [order.releases, order.acquires].map(|classes| classes.contains(class));
         !releases && !acquires || releases && acquires && order.scope >= MemoryScope::Workgroup
@@ -186,7 +193,7 @@ enum How {
     Later,
 }
 
-impl Member {
+impl BarrierMember {
     /// Whether the barrier orders the class in full.
     fn full(&self, group: Group, class: usize) -> bool {
         let order = self.order;

@@ -124,7 +124,7 @@ pub enum Distance {
 
 /// Candidates of one kind: the instruction, what the first access was, and the cause are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind {
+pub struct CandidateKind {
     /// The later access.
     pub site: Site,
     /// The command of the later access.
@@ -143,7 +143,7 @@ pub struct Kind {
 #[derive(Clone, Debug)]
 pub struct Candidates {
     /// The kind.
-    pub kind: Kind,
+    pub kind: CandidateKind,
     /// How many there were.
     pub count: u64,
     /// The first ones, as many as [`Limits::examples`](super::Limits::examples).
@@ -209,9 +209,9 @@ pub struct GivenUp {
 #[derive(Debug, Default)]
 pub(super) struct Collection {
     kinds: Vec<Candidates>,
-    places: HashMap<Kind, usize, foldhash::fast::FixedState>,
+    places: HashMap<CandidateKind, usize, foldhash::fast::FixedState>,
     /// Kinds that are not kept.
-    dropped: HashSet<Kind, foldhash::fast::FixedState>,
+    dropped: HashSet<CandidateKind, foldhash::fast::FixedState>,
 }
 
 /// Kinds that are not kept and are known to be counted already, at most.
@@ -219,7 +219,13 @@ const MAX_DROPPED: usize = 1 << 16;
 
 impl Collection {
     /// Adds a candidate. False if it is the first one of a kind for which there is no room among `max_kinds`.
-    pub(super) fn add(&mut self, kind: Kind, max_kinds: usize, examples: usize, of: impl Fn() -> Candidate) -> bool {
+    pub(super) fn add(
+        &mut self,
+        kind: CandidateKind,
+        max_kinds: usize,
+        examples: usize,
+        of: impl Fn() -> Candidate,
+    ) -> bool {
         let at = match self.places.get(&kind) {
             Some(at) => *at,
             // Of the kinds beyond that, each candidate counts as one.

@@ -12,7 +12,7 @@ use super::attributes::{self, Action, CLASSES};
 use super::candidate::{Candidates, Collection, GivenUp, NonUniformBarrier, Note};
 use super::cells::{Cell, CellLayout, Epochs, Group};
 use super::heads::Locations;
-use super::history::{Access, Attributes, History, Reference};
+use super::history::{Attributes, History, Reference, WordAccess};
 use super::judge::Verdict;
 use super::page::AttributeId;
 use super::parts::AllParts;
@@ -58,7 +58,7 @@ pub struct Detector {
     pub(super) next_reference: u32,
     /// Histories of words that there are.
     pub(super) history_count: u64,
-    pub(super) findings: Vec<(Access, Verdict)>,
+    pub(super) findings: Vec<(WordAccess, Verdict)>,
     pub(super) candidates: Collection,
     pub(super) barriers: Vec<NonUniformBarrier>,
     pub(super) notes: Vec<Note>,

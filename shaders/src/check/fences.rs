@@ -10,12 +10,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::attributes::{self, CLASSES, Classes, Order};
+use super::attributes::{self, CLASSES, Classes, MemoryOrder};
 use super::history::MemoryScope;
 use crate::ir::{Inst, InstData, Kernel, Place, Site, SiteAction, VariableSpace};
 
 /// Of the kernel, what decides which fences are needed.
-struct Needs {
+struct FenceNeeds {
     /// Classes of memory that no instruction accesses: no order of it matters.
     unused: Classes,
     /// Those that atomics access.
@@ -30,7 +30,7 @@ pub fn merge_fences(kernel: &mut Kernel) {
     if fences.is_empty() {
         return;
     }
-    let needs = Needs::new(kernel);
+    let needs = FenceNeeds::new(kernel);
     let mut redundant = HashSet::new();
     // What the barriers of a site become: all the same, or nothing is merged.
     let mut becomes: BTreeMap<Site, Option<Classes>> = BTreeMap::new();
@@ -59,7 +59,7 @@ pub fn merge_fences(kernel: &mut Kernel) {
     }
 }
 
-impl Needs {
+impl FenceNeeds {
     fn new(kernel: &Kernel) -> Self {
         let sites = || kernel.sites.values().map(|site| &site.action);
         let used = sites().map(attributes::classes_of_access).fold(Classes::default(), Classes::or);
@@ -75,8 +75,8 @@ impl Needs {
 /// can stand: those are added to `redundant`. `None` if it only stands for itself.
 fn merge(
     kernel: &Kernel,
-    needs: &Needs,
-    own: Order,
+    needs: &FenceNeeds,
+    own: MemoryOrder,
     (before, after): (&[Inst], &[Inst]),
     redundant: &mut HashSet<Inst>,
 ) -> Option<Classes> {
@@ -86,7 +86,7 @@ fn merge(
     if own.scope < MemoryScope::Workgroup || before.is_empty() && after.is_empty() {
         return None;
     }
-    let with = |own: Classes, fences: &[(Inst, Order)], of: fn(&Order) -> Classes| {
+    let with = |own: Classes, fences: &[(Inst, MemoryOrder)], of: fn(&MemoryOrder) -> Classes| {
         let wide = fences.iter().filter(|(_, order)| order.scope >= MemoryScope::Workgroup);
         wide.map(|(_, order)| of(order)).fold(own, Classes::or)
     };
@@ -98,7 +98,7 @@ fn merge(
     if !own.classes.are_in(known) {
         return None;
     }
-    let is_redundant = |order: &Order| order.classes.are_in(known) && order.classes.and(needs.atomic).is_empty();
+    let is_redundant = |order: &MemoryOrder| order.classes.are_in(known) && order.classes.and(needs.atomic).is_empty();
     let merged = before.iter().chain(&after).filter(|(_, order)| is_redundant(order));
     redundant.extend(merged.map(|(fence, _)| *fence));
     Some(classes)
@@ -108,7 +108,7 @@ fn merge(
 fn fences<'k>(
     kernel: &'k Kernel,
     insts: impl Iterator<Item = &'k Inst> + 'k,
-) -> impl Iterator<Item = (Inst, Order)> + 'k {
+) -> impl Iterator<Item = (Inst, MemoryOrder)> + 'k {
     let next = move |&inst: &Inst| match kernel.insts[inst] {
         InstData::Sync { .. } => fence(kernel, inst).map(|order| Some((inst, order))),
         InstData::Const { .. } | InstData::Pure { .. } | InstData::Fence { .. } | InstData::Barrier { .. } => {
@@ -121,7 +121,7 @@ fn fences<'k>(
 }
 
 /// What the sync of a fence orders; `None` if it is another instruction.
-fn fence(kernel: &Kernel, inst: Inst) -> Option<Order> {
+fn fence(kernel: &Kernel, inst: Inst) -> Option<MemoryOrder> {
     let InstData::Sync { site, place: None, .. } = kernel.insts[inst] else { return None };
     attributes::order_of_fence(&kernel.sites[site].action)
 }

@@ -62,7 +62,7 @@ pub(super) struct Atomic {
 
 /// An access to a word, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Access {
+pub(super) struct WordAccess {
     /// Its agents and time.
     pub(super) cell: Cell,
     /// The bytes of the word.
@@ -77,7 +77,7 @@ pub(super) struct Access {
     pub(super) atomic: Option<Atomic>,
 }
 
-impl Access {
+impl WordAccess {
     /// Whether the accesses touch a common byte, and one of them writes.
     pub(super) fn conflicts(&self, other: &Self) -> bool {
         self.mask & other.mask != 0 && (self.writes || other.writes)
@@ -113,11 +113,11 @@ impl Access {
 /// The accesses of a word.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    pub(super) accesses: SmallVec<[Access; 4]>,
+    pub(super) accesses: SmallVec<[WordAccess; 4]>,
 }
 
 /// Whether two accesses are merged.
-type Test<'a> = &'a dyn Fn(&Access, &Access) -> bool;
+type MergeTest<'a> = &'a dyn Fn(&WordAccess, &WordAccess) -> bool;
 
 /// Accesses above which a history is shortened.
 const MAX_ACCESSES: usize = 12;
@@ -130,7 +130,7 @@ impl History {
     /// makes one cell of two, and `of_one_workgroup` says whether two cells are of one workgroup.
     pub(super) fn add(
         &mut self,
-        access: Access,
+        access: WordAccess,
         join: impl Fn(Cell, Cell) -> Cell,
         of_one_workgroup: impl Fn(Cell, Cell) -> bool,
     ) {
@@ -140,10 +140,10 @@ impl History {
         }
         // Accesses of one workgroup that are alike become one. If more than half of the limit are left, so do those of
         // several workgroups that are alike; if there are still more, all accesses become one, whatever they are.
-        let tests: [Test<'_>; 3] =
+        let tests: [MergeTest<'_>; 3] =
             [&|a, b| a.alike(b) && of_one_workgroup(a.cell, b.cell), &|a, b| a.alike(b), &|_, _| true];
         for test in tests {
-            let mut kept: SmallVec<[Access; 4]> = SmallVec::new();
+            let mut kept: SmallVec<[WordAccess; 4]> = SmallVec::new();
             for access in self.accesses.drain(..) {
                 match kept.iter_mut().find(|other| test(other, &access)) {
                     Some(other) => *other = other.merged(&access, join(other.cell, access.cell)),
@@ -162,9 +162,9 @@ impl History {
 mod tests {
     use super::*;
 
-    fn access(cell: u32, reference: u32) -> Access {
+    fn access(cell: u32, reference: u32) -> WordAccess {
         let attributes = Attributes { class: 0, reference: Reference(reference), private: false };
-        Access { cell: Cell(cell), mask: 0b1111, reads: false, writes: true, attributes, atomic: None }
+        WordAccess { cell: Cell(cell), mask: 0b1111, reads: false, writes: true, attributes, atomic: None }
     }
 
     #[test]
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn atomics_that_differ_are_mutually_ordered_with_nothing_once_merged() {
         let atomic = |scope| Some(Atomic { scope, start: 0, bytes: 4 });
-        let one = Access { atomic: atomic(MemoryScope::Device), ..access(4, 0) };
-        let other = Access { atomic: atomic(MemoryScope::Workgroup), ..access(8, 0) };
+        let one = WordAccess { atomic: atomic(MemoryScope::Device), ..access(4, 0) };
+        let other = WordAccess { atomic: atomic(MemoryScope::Workgroup), ..access(8, 0) };
         let both = one.merged(&other, Cell(8)).atomic.unwrap();
         assert!(both != one.atomic.unwrap() && both != other.atomic.unwrap());
         assert_eq!(one.merged(&one, Cell(4)), one);

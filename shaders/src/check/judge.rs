@@ -2,14 +2,14 @@
 
 use super::candidate::Cause;
 use super::cells::{Cell, Epochs, Group};
-use super::history::{Access, MemoryScope};
+use super::history::{MemoryScope, WordAccess};
 use super::workgroup::Workgroup;
 
 /// The access that is made now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
     /// The access; its cell is that of its invocation at present.
-    pub(super) access: Access,
+    pub(super) access: WordAccess,
     /// The invocation.
     pub(super) local: u32,
     /// The class of the memory.
@@ -31,7 +31,7 @@ pub(super) enum Verdict {
 
 impl Workgroup {
     /// Judges two accesses to a common byte, whether or not one of them writes.
-    pub(super) fn judge(&self, epochs: &Epochs, earlier: &Access, now: &Now, lenient: bool) -> Verdict {
+    pub(super) fn judge(&self, epochs: &Epochs, earlier: &WordAccess, now: &Now, lenient: bool) -> Verdict {
         let cell = earlier.cell;
         if cell.0 < now.base {
             return Verdict::Ordered { lenient: false };
@@ -99,7 +99,7 @@ impl Workgroup {
 
     /// Whether an earlier access, with this verdict, may be forgotten once the present one is recorded: what is ordered
     /// after the present access, or mutually ordered with it, is so with the earlier one.
-    pub(super) fn supersedes(&self, earlier: &Access, now: &Now, verdict: Verdict, lenient: bool) -> bool {
+    pub(super) fn supersedes(&self, earlier: &WordAccess, now: &Now, verdict: Verdict, lenient: bool) -> bool {
         let (x, cell) = (&now.access, earlier.cell);
         if cell.0 < now.base {
             return true;

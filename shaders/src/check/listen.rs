@@ -4,7 +4,7 @@ use cranelift_entity::EntityRef as _;
 use smallvec::SmallVec;
 
 use super::attributes::Action;
-use super::barrier::Member;
+use super::barrier::BarrierMember;
 use super::candidate::NoteKind;
 use super::cells::Group;
 use super::detector::Detector;
@@ -90,7 +90,7 @@ impl Observer for Detector {
         let now = self.tick();
         let range = self.workgroup.layout.members(group);
         // Invocations at different barriers do not meet, although they go on together.
-        let mut arrived: SmallVec<[(Site, Vec<Member>); 1]> = SmallVec::new();
+        let mut arrived: SmallVec<[(Site, Vec<BarrierMember>); 1]> = SmallVec::new();
         let mut missing = None;
         for local in range.clone() {
             let Some(site) = self.workgroup.waits[local as usize].take() else {
@@ -98,7 +98,7 @@ impl Observer for Detector {
                 continue;
             };
             let Some(&Action::Barrier { order }) = self.actions.get(site.index()) else { continue };
-            let member = Member { local, order };
+            let member = BarrierMember { local, order };
             match arrived.iter_mut().find(|group| group.0 == site) {
                 Some(group) => group.1.push(member),
                 None => {

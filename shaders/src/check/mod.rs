@@ -42,8 +42,8 @@ mod written;
 
 pub(crate) use attributes::{is_atomic_of, is_relaxed, orders_workgroup_memory};
 pub use candidate::{
-    Agents, Candidate, Candidates, Cause, Distance, First, GivenUp, Kind, NonUniformBarrier, Note, NoteKind, Relation,
-    Second,
+    Agents, Candidate, CandidateKind, Candidates, Cause, Distance, First, GivenUp, NonUniformBarrier, Note, NoteKind,
+    Relation, Second,
 };
 pub(crate) use cells::{CellLayout, Group};
 pub use detector::Detector;

@@ -43,7 +43,7 @@ struct Descriptors<'a> {
     alone: Vec<bool>,
 }
 
-struct Descriptor {
+struct CheckedDescriptor {
     number: u32,
     /// The planes that its accesses need.
     planes: PlaneSet,
@@ -56,12 +56,12 @@ struct Descriptor {
 }
 
 impl Descriptors<'_> {
-    fn all(&self) -> impl Iterator<Item = Descriptor> {
+    fn all(&self) -> impl Iterator<Item = CheckedDescriptor> {
         let checks = self.checks;
         let lists = checks.descriptors.iter().zip(&checks.planes).zip(&checks.private).zip(&self.alone);
         lists.map(move |(((&number, &planes), &private), &alone)| {
             let (parts, range) = self.cells(number);
-            Descriptor { number, planes, alone, private: private == Some(true), parts, range }
+            CheckedDescriptor { number, planes, alone, private: private == Some(true), parts, range }
         })
     }
 
@@ -133,7 +133,7 @@ impl Detector {
             state: shared.slice(Plane::Written, first_words),
         };
         memory.state.fill(0, memory.state.len(), 0);
-        for Descriptor { number, parts, .. } in descriptors.all().filter(|descriptor| descriptor.alone) {
+        for CheckedDescriptor { number, parts, .. } in descriptors.all().filter(|descriptor| descriptor.alone) {
             self.parts.set_descriptor(number, parts);
         }
         for (variable, &grain) in checks.variables.iter().zip(&checks.variable_grains) {
@@ -199,7 +199,7 @@ impl Detector {
         let (alone, others): (Vec<_>, Vec<_>) = descriptors.all().partition(|descriptor| descriptor.alone);
         // Machine code marks it, however many descriptors have its memory.
         let marked = others.into_iter().filter(|descriptor| !has_cells(descriptor.planes));
-        let marked = merged(marked.map(|Descriptor { range, planes, .. }| (range, planes)));
+        let marked = merged(marked.map(|CheckedDescriptor { range, planes, .. }| (range, planes)));
         let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
         let ranges = alone.iter().map(|descriptor| (descriptor.range.clone(), descriptor.planes));
         let all: Vec<_> = ranges.chain(marked.iter().cloned()).collect();
@@ -209,7 +209,7 @@ impl Detector {
         if !marked.into_iter().all(|(range, planes)| self.device.mark(range, planes)) {
             return None;
         }
-        for Descriptor { number, range, planes, private, .. } in alone {
+        for CheckedDescriptor { number, range, planes, private, .. } in alone {
             let attribute = self.attribute(number, index(StorageClass::Uniform), private);
             let bound = range.is_empty() || self.device.bind(range, attribute, planes, u64::MAX);
             if !bound || !self.has_one_reference(attribute) {
@@ -220,7 +220,7 @@ impl Detector {
     }
 
     /// The planes of a descriptor: cells that say that their words have a history, if others have its memory, too.
-    fn planes(&self, descriptor: &Descriptor, history: GuestSlice) -> [GuestSlice; 4] {
+    fn planes(&self, descriptor: &CheckedDescriptor, history: GuestSlice) -> [GuestSlice; 4] {
         let range = &descriptor.range;
         let planes = self.device.reserved(range);
         let of = |plane| planes.map_or(GuestSlice::EMPTY, |planes| planes.slice(plane, range.clone()));

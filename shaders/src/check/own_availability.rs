@@ -5,7 +5,7 @@
 //! available to its scope already, nor does a visibility operation where each read makes values visible itself, from a
 //! scope as large; `docs/checked-mode-internals.md` has the proof. Replays run the kernel as it is.
 
-use super::attributes::{CLASSES, Order, completed, index, memory_scope};
+use super::attributes::{CLASSES, MemoryOrder, completed, index, memory_scope};
 use super::history::MemoryScope;
 use crate::ir::{Kernel, Scope, Semantics, SiteAction};
 
@@ -36,7 +36,7 @@ pub fn complete_semantics(kernel: &mut Kernel) {
         least[index(class)] = least[index(class)].min(own);
     }
     let complete = |scope: Scope, semantics: &mut Semantics| {
-        let order = Order::new(scope, *semantics);
+        let order = MemoryOrder::new(scope, *semantics);
         if order.classes.iter().all(|class| least[class] >= order.scope) {
             *semantics = completed(*semantics);
         }

@@ -6,7 +6,7 @@ use super::attributes::CLASSES;
 use super::candidate::NoteKind;
 use super::cells::Cell;
 use super::detector::Detector;
-use super::history::{Access, Atomic, Attributes, History, MemoryScope, Reference};
+use super::history::{Atomic, Attributes, History, MemoryScope, Reference, WordAccess};
 use super::judge::Now;
 use super::observer::{Invocation, Memory, Target};
 use super::page::{AttributeId, PAGE_BYTES};
@@ -82,7 +82,7 @@ impl Detector {
                 bytes: (end - start).min(255) as u8,
             });
             let (reads, writes) = (what.reads, what.writes);
-            let access = Access { cell, mask, reads, writes, attributes, atomic };
+            let access = WordAccess { cell, mask, reads, writes, attributes, atomic };
             let now = Now { access, local: by.local, class: what.class, base };
             let left = self.left();
             let mut room = left / History::BYTES;

@@ -1,6 +1,8 @@
 //! What the detector lists: candidates for races, non-uniform barriers, and notes.
 
-use super::candidate::{Agents, Candidate, Cause, Distance, First, Kind, NonUniformBarrier, Note, NoteKind, Second};
+use super::candidate::{
+    Agents, Candidate, CandidateKind, Cause, Distance, First, NonUniformBarrier, Note, NoteKind, Second,
+};
 use super::cells::{Cell, Group, Owner};
 use super::detector::Detector;
 use super::judge::{Now, Verdict};
@@ -39,7 +41,7 @@ impl Detector {
             let bytes = parts.bytes((common >> byte).trailing_ones());
             let memory = place(shared, parts.byte(cell + u64::from(byte)));
             let candidate = || Candidate { second, first: First { agents, atomic }, memory, bytes, relation, cause };
-            let kind = Kind { site, command, distance, atomic, relation, cause };
+            let kind = CandidateKind { site, command, distance, atomic, relation, cause };
             if !self.candidates.add(kind, self.limits.kinds, self.limits.examples, candidate) {
                 self.given_up.candidates += 1;
             }

@@ -22,9 +22,9 @@ pub fn subsume(kernel: &mut Kernel) {
 }
 
 /// The memory of a check: two checks with one key are of the same bytes.
-type Memory = ([Option<Value>; 2], Option<u32>, u32);
+type MemoryKey = ([Option<Value>; 2], Option<u32>, u32);
 
-fn memory(place: &Place, width: Width) -> Memory {
+fn memory(place: &Place, width: Width) -> MemoryKey {
     let values = match *place {
         Place::Buffer { buffer, offset, .. } => ([Some(buffer), Some(offset)], None),
         Place::Push { offset } => ([None, Some(offset)], None),
@@ -48,7 +48,7 @@ fn drop_repeated(kernel: &Kernel, insts: &mut Vec<Inst>) {
 
 /// Removes each check of a load that a check of a store follows, with no synchronization between them.
 fn drop_loads(kernel: &mut Kernel, insts: &mut Vec<Inst>) {
-    let mut stored: Vec<(Memory, AccessSite, Site)> = Vec::new();
+    let mut stored: Vec<(MemoryKey, AccessSite, Site)> = Vec::new();
     insts.reverse();
     insts.retain(|&inst| match kernel.insts[inst] {
         InstData::Check { site, ref place, width } => {

@@ -2,7 +2,7 @@
 
 use super::candidate::Relation;
 use super::cells::{Cell, Epochs};
-use super::history::{Access, Attributes, History, Reference};
+use super::history::{Attributes, History, Reference, WordAccess};
 use super::judge::{Now, Verdict};
 use super::page::{AttributeId, Page, Word};
 use super::workgroup::Workgroup;
@@ -18,7 +18,7 @@ pub(super) struct Judges<'a> {
     /// That of plain non-private accesses to memory of the class through several references.
     pub(super) mixed: AttributeId,
     /// Earlier accesses that may race, with the cause, to be reported.
-    pub(super) findings: &'a mut Vec<(Access, Verdict)>,
+    pub(super) findings: &'a mut Vec<(WordAccess, Verdict)>,
     /// Whether a private access was accepted.
     pub(super) accepted: bool,
     /// Histories that may yet be made.
@@ -31,7 +31,7 @@ pub(super) struct Judges<'a> {
 pub(super) const WHOLE: u8 = 0b1111;
 
 /// How a later access depends on an earlier one.
-pub(super) fn relation(earlier: &Access, access: &Access) -> Relation {
+pub(super) fn relation(earlier: &WordAccess, access: &WordAccess) -> Relation {
     match (earlier.writes, access.writes) {
         (true, true) => Relation::Waw,
         (true, false) => Relation::Raw,
@@ -98,12 +98,12 @@ impl Judges<'_> {
         if own && attributes.reference != Reference::MIXED {
             return now.access.writes || !writes;
         }
-        let earlier = Access { cell, mask: WHOLE, reads: !writes, writes, attributes, atomic: None };
+        let earlier = WordAccess { cell, mask: WHOLE, reads: !writes, writes, attributes, atomic: None };
         self.judge(&earlier, now)
     }
 
     /// Judges the present access against an earlier one. Whether that may be forgotten.
-    fn judge(&mut self, earlier: &Access, now: &Now) -> bool {
+    fn judge(&mut self, earlier: &WordAccess, now: &Now) -> bool {
         let verdict = self.workgroup.judge(self.epochs, earlier, now, self.lenient);
         if earlier.conflicts(&now.access) {
             match verdict {
@@ -127,7 +127,7 @@ impl Judges<'_> {
             *self.room = room;
             let attributes = self.attributes[usize::from(page.attribute(word))];
             let access =
-                |cell, writes: bool| Access { cell, mask: WHOLE, reads: !writes, writes, attributes, atomic: None };
+                |cell, writes: bool| WordAccess { cell, mask: WHOLE, reads: !writes, writes, attributes, atomic: None };
             let mut history = History::default();
             let cells = [access(written, true), access(read, false)];
             history.accesses.extend(cells.into_iter().filter(|access| access.cell.0 >= now.base));
@@ -159,7 +159,7 @@ impl Judges<'_> {
 
     /// Whether an access like the present one becomes one with it at once: it was of the same subgroup, or of several
     /// workgroups, where nothing is lost.
-    fn merges(&self, other: &Access, now: &Now) -> bool {
+    fn merges(&self, other: &WordAccess, now: &Now) -> bool {
         let (cell, workgroup) = (other.cell, self.workgroup);
         if workgroup.owns(cell) {
             let subgroup = workgroup.layout.subgroup_of(workgroup.layout.group(cell));

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::attributes::{CLASSES, Classes, Order};
+use super::attributes::{CLASSES, Classes, MemoryOrder};
 use super::cells::{Cell, CellLayout, Epochs, Group, Owner, Slot};
 use super::heads::{self, Head, Reach};
 use super::history::MemoryScope;
@@ -16,7 +16,7 @@ use crate::ir::Site;
 #[derive(Clone, Debug)]
 pub(super) struct Fence {
     /// What it orders.
-    pub(super) order: Order,
+    pub(super) order: MemoryOrder,
     /// Accesses of the invocation below this epoch precede it.
     pub(super) epoch: u32,
     /// What it releases: all that was known, and the invocation's own accesses.
@@ -243,7 +243,7 @@ impl Workgroup {
     }
 
     /// The head of a release by the invocation.
-    pub(super) fn head(&self, local: u32, order: Order, epoch: u32) -> Option<Head> {
+    pub(super) fn head(&self, local: u32, order: MemoryOrder, epoch: u32) -> Option<Head> {
         let reach = Reach::new(order.scope, self.slot, self.layout.subgroup(local));
         let known = || self.publish(local, order.releases, epoch);
         (!order.releases.is_empty()).then(|| Head { reach, known: known() })
@@ -262,7 +262,7 @@ impl Workgroup {
     }
 
     /// The invocation acquires from a head with these semantics.
-    pub(super) fn acquire(&mut self, local: u32, head: &Head, order: Order) {
+    pub(super) fn acquire(&mut self, local: u32, head: &Head, order: MemoryOrder) {
         let (slot, subgroup) = (self.slot, self.layout.subgroup(local));
         if !head.reach.includes(order.scope, slot, subgroup) {
             return;
@@ -273,7 +273,7 @@ impl Workgroup {
     }
 
     /// An acquire fence: what atomics read and barriers brought before is acquired now.
-    pub(super) fn acquire_fence(&mut self, local: u32, order: Order) {
+    pub(super) fn acquire_fence(&mut self, local: u32, order: MemoryOrder) {
         if order.acquires.is_empty() || !self.agents[local as usize].touched {
             return;
         }
@@ -292,7 +292,7 @@ impl Workgroup {
     }
 
     /// A release fence: the accesses below `epoch` precede it.
-    pub(super) fn release_fence(&mut self, local: u32, order: Order, epoch: u32) {
+    pub(super) fn release_fence(&mut self, local: u32, order: MemoryOrder, epoch: u32) {
         if order.releases.is_empty() {
             return;
         }

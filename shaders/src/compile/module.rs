@@ -4,33 +4,35 @@ use std::collections::BTreeMap;
 
 use crate::float_mode;
 use crate::front::room::HasRoom;
-use crate::front::{Blocks, Error, Language, Remark, SpecializationConstant, spirv, wgsl};
+use crate::front::spirv::SpirvModule;
+use crate::front::wgsl::WgslModule;
+use crate::front::{Blocks, Error, Language, Remark, SpecializationConstant};
 use crate::ir::{Kernel, SourceLine};
 
 /// A module that has been read and validated as far as this does not depend on entry point and specialization.
 #[derive(Debug)]
 pub enum Module {
     /// From SPIR-V words.
-    Spirv(spirv::Module),
+    Spirv(SpirvModule),
     /// From WGSL text.
-    Wgsl(Box<wgsl::Module>),
+    Wgsl(Box<WgslModule>),
 }
 
 impl Module {
     /// Reads a SPIR-V module.
     pub fn from_spirv(words: &[u32]) -> Result<Self, Error> {
-        float_mode::with_default(|| spirv::Module::parse(words).map(Self::Spirv))
+        float_mode::with_default(|| SpirvModule::parse(words).map(Self::Spirv))
     }
 
     /// Reads WGSL text. It is translated to SPIR-V when a kernel is requested, since override values must be known by
     /// then.
     pub fn from_wgsl(source: &str) -> Result<Self, Error> {
-        float_mode::with_default(|| wgsl::Module::parse(source).map(|module| Self::Wgsl(Box::new(module))))
+        float_mode::with_default(|| WgslModule::parse(source).map(|module| Self::Wgsl(Box::new(module))))
     }
 
     /// As [`Module::from_wgsl`], with the name of the text's file for messages and source lines.
     pub fn from_wgsl_named(source: &str, file: &str) -> Result<Self, Error> {
-        float_mode::with_default(|| wgsl::Module::parse_named(source, file).map(|module| Self::Wgsl(Box::new(module))))
+        float_mode::with_default(|| WgslModule::parse_named(source, file).map(|module| Self::Wgsl(Box::new(module))))
     }
 
     /// A rule that a SPIR-V module breaks although it can be translated, and which other drivers do not enforce.

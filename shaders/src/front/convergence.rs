@@ -9,7 +9,7 @@ use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
 
 use crate::abi::SUBGROUP_SIZE;
-use crate::analysis::{Dominators, Loops, Step, dominator_walk};
+use crate::analysis::{Dominators, Loops, WalkStep, dominator_walk};
 use crate::ir::{
     Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, SubgroupOp, Type, Value, reverse_postorder,
 };
@@ -50,7 +50,7 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
     let mut exits: Vec<(Block, SmallVec<[Block; 2]>)> = Vec::new();
     let mut work = 0;
     for step in dominator_walk(kernel, &dominators) {
-        let Step::Enter(block) = step else {
+        let WalkStep::Enter(block) = step else {
             current = before.pop().flatten();
             continue;
         };

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::order::reverse_postorder;
 use super::{
     Access, Block, BlockData, BufferSpace, BuiltIn, CallData, CallPath, Inst, InstData, Kernel, Merge, Op, Place,
-    Scalar, SubgroupOp, Type, Value, ValueDef, Width,
+    ScalarValue, SubgroupOp, Type, Value, ValueDef, Width,
 };
 
 /// Appends instructions to the current block of a kernel.
@@ -162,7 +162,7 @@ impl Builder {
     }
 
     /// A constant: `builder.constant(7u32)`.
-    pub fn constant<T: Scalar>(&mut self, value: T) -> Value {
+    pub fn constant<T: ScalarValue>(&mut self, value: T) -> Value {
         self.constant_bits(T::TYPE, value.to_bits())
     }
 

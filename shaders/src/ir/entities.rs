@@ -16,3 +16,6 @@ crate::ssa::entities! {
     /// One chain of inlined calls. Not in the text form.
     CallPath "path"
 }
+
+/// The words of a 64-bit number, the low one first.
+pub(crate) type WordPair = [Value; 2];

@@ -12,7 +12,7 @@ pub enum InstData {
     Const {
         /// Type of the result.
         ty: Type,
-        /// Its bits, as [`Scalar::to_bits`](super::Scalar::to_bits) gives them.
+        /// Its bits, as [`ScalarValue::to_bits`](super::ScalarValue::to_bits) gives them.
         bits: u64,
     },
     /// `iadd v1, v2`: an operation of the table, without memory access or side effect.

@@ -28,6 +28,7 @@ mod verify;
 mod verify_inst;
 
 pub use builder::{Builder, element};
+pub(crate) use entities::WordPair;
 pub use entities::{Binding, Block, CallPath, Inst, Site, Value, Variable};
 pub(crate) use inline_checks::PLANES;
 pub use inline_checks::{InlineChecks, Plane, PlaneSet};
@@ -43,7 +44,7 @@ pub(crate) use order::reverse_postorder;
 pub use samples::SampledPair;
 pub use site::{AccessSite, SiteAction, SiteData, StorageClass};
 pub use subgroup::{SubgroupOp, identity};
-pub use types::{Scalar, Type, Width};
+pub use types::{ScalarValue, Type, Width};
 pub(crate) use verify::VERIFIES;
 pub use verify::{VerifyError, verify};
 

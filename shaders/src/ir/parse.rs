@@ -11,9 +11,9 @@ use super::{
     Binding, BindingData, BindingKind, Block, Inst, InstData, Kernel, MemoryModel, Merge, Site, Type, Variable,
     VariableData, VariableSpace,
 };
-use crate::host::{Message, Operand};
+use crate::host::{Message, MessageOperand};
 use crate::image::DeclaredImage;
-use crate::ssa::{self, Syntax, Types};
+use crate::ssa::{self, ResultTypes, Syntax};
 use crate::text::{Line, ParseError, id, numbers};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -65,7 +65,7 @@ impl Syntax for Kernel {
             line.expect('=')?;
             let mut message = Message { text: line.text()?, operands: Vec::new() };
             while line.peek_word().is_some() {
-                message.operands.push(line.word("the type of an operand", Operand::from_name)?);
+                message.operands.push(line.word("the type of an operand", MessageOperand::from_name)?);
             }
             kernel.messages.push(message);
             return Ok(());
@@ -102,7 +102,7 @@ impl Syntax for Kernel {
         print_annotation(f, self.blocks[block].merge)
     }
 
-    fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(InstData, Types<Self>)> {
+    fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(InstData, ResultTypes<Self>)> {
         let (data, ty) = instruction(parser, line)?;
         Ok((data, ty.into_iter().collect()))
     }

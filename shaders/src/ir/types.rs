@@ -90,7 +90,7 @@ impl fmt::Display for Type {
 }
 
 /// A Rust type that represents an SSA type in the functions of the op table.
-pub trait Scalar: Copy {
+pub trait ScalarValue: Copy {
     /// The SSA type; `u32` and `i32` have the same one.
     const TYPE: Type;
     /// Reads a register.
@@ -99,7 +99,7 @@ pub trait Scalar: Copy {
     fn to_bits(self) -> u64;
 }
 
-impl Scalar for bool {
+impl ScalarValue for bool {
     const TYPE: Type = Type::Bool;
     fn from_bits(bits: u64) -> Self {
         bits != 0
@@ -109,7 +109,7 @@ impl Scalar for bool {
     }
 }
 
-impl Scalar for u32 {
+impl ScalarValue for u32 {
     const TYPE: Type = Type::I32;
     fn from_bits(bits: u64) -> Self {
         bits as Self
@@ -119,7 +119,7 @@ impl Scalar for u32 {
     }
 }
 
-impl Scalar for i32 {
+impl ScalarValue for i32 {
     const TYPE: Type = Type::I32;
     fn from_bits(bits: u64) -> Self {
         bits as Self
@@ -129,7 +129,7 @@ impl Scalar for i32 {
     }
 }
 
-impl Scalar for f32 {
+impl ScalarValue for f32 {
     const TYPE: Type = Type::F32;
     fn from_bits(bits: u64) -> Self {
         Self::from_bits(bits as u32)

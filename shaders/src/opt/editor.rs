@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::aliases::Aliases;
-use crate::ir::{Block, Inst, InstData, Kernel, Op, Scalar, Type, Value};
+use crate::ir::{Block, Inst, InstData, Kernel, Op, ScalarValue, Type, Value};
 
 /// The replacement of an instruction.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,12 +188,12 @@ impl<'k> Editor<'k> {
     }
 
     /// A constant.
-    pub(super) fn constant<T: Scalar>(&mut self, value: T) -> Value {
+    pub(super) fn constant<T: ScalarValue>(&mut self, value: T) -> Value {
         self.constant_bits(T::TYPE, value.to_bits())
     }
 
     /// Replaces the instruction by a constant.
-    pub(super) fn becomes_constant<T: Scalar>(&mut self, value: T) -> Option<Replacement> {
+    pub(super) fn becomes_constant<T: ScalarValue>(&mut self, value: T) -> Option<Replacement> {
         Some(Replacement::Existing(self.constant(value)))
     }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::aliases::Aliases;
-use crate::analysis::{Dominators, Step, dominator_walk};
+use crate::analysis::{Dominators, WalkStep, dominator_walk};
 use crate::ir::{Access, Block, BufferSpace, Inst, InstData, Kernel, Place, Value};
 
 /// Runs the pass.
@@ -21,11 +21,11 @@ pub(super) fn run(kernel: &mut Kernel) {
     let mut marks = Vec::new();
     for step in walk {
         match step {
-            Step::Enter(block) => {
+            WalkStep::Enter(block) => {
                 marks.push(numbering.undo.len());
                 numbering.block(block);
             }
-            Step::Leave(_) => numbering.leave(marks.pop().unwrap_or(0)),
+            WalkStep::Leave(_) => numbering.leave(marks.pop().unwrap_or(0)),
         }
     }
     let aliases = numbering.aliases;

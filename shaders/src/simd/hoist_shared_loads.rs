@@ -5,7 +5,7 @@
 
 use cranelift_entity::EntitySet;
 
-use super::{Address, Block, Field, Inst, InstData, Kernel, Row, Type, Value, WideOp};
+use super::{Address, Block, ContextField, Inst, InstData, Kernel, Row, Type, Value, WideOp};
 use crate::ssa::{Predecessors, natural_loop, predecessors};
 
 /// Loads that move out of one loop, at most: half of the vector registers.
@@ -78,7 +78,7 @@ fn loads_workgroup_memory(kernel: &Kernel, inst: Inst) -> bool {
         InstData::Load { ty: Type::V32, address } => address.base,
         _ => return false,
     };
-    has_base(kernel, base, MAX_ADDRESS_DEPTH, |data| matches!(data, InstData::Context { field: Field::Shared }))
+    has_base(kernel, base, MAX_ADDRESS_DEPTH, |data| matches!(data, InstData::Context { field: ContextField::Shared }))
 }
 
 /// Whether an address is a sum with such a base, at most `depth` additions away.

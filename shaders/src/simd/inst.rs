@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Block, Field, Routine, Type, Value, WideOp};
+use super::{Block, ContextField, Routine, Type, Value, WideOp};
 use crate::image;
 use crate::ir::{AtomicOp, Op, Width};
 
@@ -105,7 +105,7 @@ pub enum InstData {
     /// `context workgroup_id.0`: a field of the context that the kernel is called with.
     Context {
         /// The field.
-        field: Field,
+        field: ContextField,
     },
     /// `buffer_base v0`: host address (`s64`) of the buffer of a descriptor, by its index (`s32`) in the flattened
     /// list; an unspecified address if there is none.
@@ -139,7 +139,7 @@ pub enum InstData {
     Call {
         /// The function.
         routine: Routine,
-        /// Address of the rows, `s64`: [`Field::Calls`].
+        /// Address of the rows, `s64`: [`ContextField::Calls`].
         area: Value,
         /// Active lanes of the call.
         mask: Value,

@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use super::parse::Parser;
 use super::{
-    Address, BoundedIndex, Elements, Field, InstData, LANES, LaneAddress, Routine, Row, Segments, Spacing, Type, Value,
-    WideOp,
+    Address, BoundedIndex, ContextField, Elements, InstData, LANES, LaneAddress, Routine, Row, Segments, Spacing, Type,
+    Value, WideOp,
 };
 use crate::image;
 use crate::ir::{AtomicOp, Op, Width};
@@ -92,7 +92,7 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
         "mask_bits" => InstData::MaskBits { mask: parser.value(line)? },
         "first_lane" => InstData::FirstLane { mask: parser.value(line)? },
         "any" => InstData::Any { mask: parser.value(line)? },
-        "context" => InstData::Context { field: line.word("a field of the context", Field::from_name)? },
+        "context" => InstData::Context { field: line.word("a field of the context", ContextField::from_name)? },
         "buffer_base" => InstData::BufferBase { buffer: parser.value(line)? },
         "buffer_len" => InstData::BufferLen { buffer: parser.value(line)? },
         "buffer_at" => InstData::BufferAt { low: parser.value(line)?, high: operand(parser, line)? },

@@ -28,7 +28,7 @@ pub struct Kernel {
     /// Bytes of the operand and result rows of calls.
     pub call_bytes: u32,
     /// Subgroups whose order, like that of lanes, is taken when the kernel runs: words at
-    /// [`Field::SubgroupOrder`](super::Field::SubgroupOrder). 0 if the order is ascending.
+    /// [`ContextField::SubgroupOrder`](super::ContextField::SubgroupOrder). 0 if the order is ascending.
     pub subgroup_order: u32,
     /// Number of merged workgroups, adjacent in x: `workgroup_id.0` is that of the first one, and only lanes of
     /// workgroups below `row_end` are active.

@@ -44,7 +44,7 @@ pub use schedule::{Scheduled, schedule};
 pub use types::Type;
 pub use unroll_and_jam::{Interleave, unroll_and_jam};
 pub use verify::{VerifyError, verify};
-pub use wide::{Field, WideOp};
+pub use wide::{ContextField, WideOp};
 pub use workgroup_loop::workgroup_loop;
 
 pub use crate::text::ParseError;

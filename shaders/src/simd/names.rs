@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Field, WideOp};
+use super::{ContextField, WideOp};
 
 impl WideOp {
     /// The operation with this [`WideOp::name`].
@@ -11,7 +11,7 @@ impl WideOp {
     }
 }
 
-impl Field {
+impl ContextField {
     /// The field with this printed name.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -37,7 +37,7 @@ impl Field {
     }
 }
 
-impl Display for Field {
+impl Display for ContextField {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::NumWorkgroups(component) => write!(f, "num_workgroups.{component}"),

@@ -7,7 +7,7 @@ use std::fmt::{self, Formatter};
 
 use super::inst_parse::instruction;
 use super::{Block, Inst, InstData, Kernel, SubgroupLoop, Type};
-use crate::ssa::{self, Syntax, Types};
+use crate::ssa::{self, ResultTypes, Syntax};
 use crate::text::{Line, ParseError, numbers};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -80,7 +80,7 @@ impl Syntax for Kernel {
         data.exec.map_or(Ok(()), |exec| write!(f, " {word} {exec}"))
     }
 
-    fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(InstData, Types<Self>)> {
+    fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(InstData, ResultTypes<Self>)> {
         let data = instruction(parser, line)?;
         let types = data.result_types(|value| parser.kernel.ty(value));
         Ok((data, types))

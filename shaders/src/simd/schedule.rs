@@ -74,7 +74,7 @@ fn all_uses(kernel: &Kernel) -> SecondaryMap<Value, u32> {
 
 /// A node of the dependence graph: an instruction.
 #[derive(Default)]
-struct Node {
+struct DependenceNode {
     /// Instructions that depend on it.
     next: SmallVec<[u32; 4]>,
     /// Number of unscheduled instructions that it depends on.
@@ -104,7 +104,7 @@ struct LiveValue {
 /// The dependence graph of a block, without its constants and terminator.
 struct Nodes {
     insts: Vec<Inst>,
-    all: Vec<Node>,
+    all: Vec<DependenceNode>,
     values: Vec<LiveValue>,
     /// Number of live vectors and masks.
     live: [i32; 2],
@@ -119,7 +119,7 @@ impl Nodes {
         let mut definer: HashMap<Value, u32> = HashMap::default();
         let mut last_in_order = None;
         for (number, &inst) in (0u32..).zip(&insts) {
-            let mut node = Node { latency: latency(kernel, inst), ..Node::default() };
+            let mut node = DependenceNode { latency: latency(kernel, inst), ..DependenceNode::default() };
             let mut before: SmallVec<[u32; 8]> = SmallVec::new();
             each_used_once(kernel, inst, |value| {
                 before.extend(definer.get(&value).copied());
@@ -195,7 +195,7 @@ impl Nodes {
     }
 
     /// Whether its results exceed the registers.
-    fn overflows(&self, node: &Node) -> bool {
+    fn overflows(&self, node: &DependenceNode) -> bool {
         let near = |kind: usize| self.live[kind] + node.makes[kind] > FULL[kind];
         if node.makes == [0, 0] || !(near(0) || near(1)) {
             return false;
@@ -205,7 +205,7 @@ impl Nodes {
     }
 
     /// Change of the numbers of live vectors and masks by the instruction.
-    fn grows(&self, node: &Node) -> [i32; 2] {
+    fn grows(&self, node: &DependenceNode) -> [i32; 2] {
         let mut grows = node.makes;
         let ends = node.uses.iter().map(|&number| &self.values[number as usize]).filter(|value| value.left == 1);
         ends.for_each(|value| grows[value.kind] -= 1);

@@ -1,6 +1,8 @@
 //! Rules for single instructions: operand types and parameters.
 
-use super::{Address, BoundedIndex, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
+use super::{
+    Address, BoundedIndex, ContextField, Elements, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp,
+};
 use crate::ir::op::{is_basic, works_on_doubles, works_on_exponents, works_on_subwords};
 use crate::ir::{self, AtomicOp, Op, Width};
 use crate::ssa;
@@ -151,7 +153,7 @@ pub(crate) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
 
 /// Whether an address is that of the call area.
 pub(crate) fn is_calls(kernel: &Kernel, address: Value) -> bool {
-    matches!(kernel.definition(address), Some(InstData::Context { field: Field::Calls }))
+    matches!(kernel.definition(address), Some(InstData::Context { field: ContextField::Calls }))
 }
 
 fn check_const(ty: Type, bits: u64) -> Result {
@@ -164,9 +166,9 @@ fn check_const(ty: Type, bits: u64) -> Result {
     if bits > limit { Err(format!("{bits:#x} is not a valid {ty}")) } else { Ok(()) }
 }
 
-fn check_field(field: Field) -> Result {
+fn check_field(field: ContextField) -> Result {
     match field {
-        Field::NumWorkgroups(component) | Field::WorkgroupId(component) if component > 2 => {
+        ContextField::NumWorkgroups(component) | ContextField::WorkgroupId(component) if component > 2 => {
             Err(format!("there is no {field}"))
         }
         _ => Ok(()),

@@ -6,7 +6,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use super::subsets::Subsets;
 use super::verify::Result;
 use super::verify_scalars::check_scalars;
-use super::{Block, Field, InstData, Kernel, Value};
+use super::{Block, ContextField, InstData, Kernel, Value};
 use crate::analysis::Dominators;
 use crate::ssa::{broken, general};
 
@@ -62,7 +62,7 @@ fn not_subset(subsets: &Subsets<'_>, mask: Value, of: Value, block: Block) -> St
 /// The mask of an instruction that changes memory for lanes. Stores directly at the frames' address are the workgroup's
 /// own state, and need no mask, like frame stores.
 fn effect(kernel: &Kernel, data: &InstData) -> Option<Value> {
-    let frames = InstData::Context { field: Field::Frames };
+    let frames = InstData::Context { field: ContextField::Frames };
     match *data {
         InstData::Atomic { op, .. } if op.is_load() => None,
         InstData::Store { address, .. } if kernel.definition(address.base) == Some(&frames) => None,

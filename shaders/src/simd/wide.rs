@@ -91,7 +91,7 @@ impl WideOp {
 
 /// A field of the context that a kernel is called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Field {
+pub enum ContextField {
     /// `NumWorkgroups`, component 0 to 2: `s32`.
     NumWorkgroups(u8),
     /// `WorkgroupId`, component 0 to 2: `s32`.
@@ -115,7 +115,7 @@ pub enum Field {
     SubgroupOrder,
 }
 
-impl Field {
+impl ContextField {
     /// Type of the field.
     pub fn ty(self) -> Type {
         match self {

@@ -7,7 +7,7 @@
 
 use cranelift_entity::EntitySet;
 
-use super::{Block, BlockCall, BlockData, Field, Inst, InstData, Kernel, Value, WideOp};
+use super::{Block, BlockCall, BlockData, ContextField, Inst, InstData, Kernel, Value, WideOp};
 
 /// Wraps a kernel that runs one workgroup in a loop over those of a row; the context has their number.
 pub fn workgroup_loop(kernel: &mut Kernel) {
@@ -83,7 +83,7 @@ fn is_invariant(kernel: &Kernel, data: &InstData) -> bool {
         | InstData::BufferLen { .. }
         | InstData::BufferAt { .. }
         | InstData::ImageField { .. } => true,
-        InstData::Context { field } => *field != Field::WorkgroupId(0),
+        InstData::Context { field } => *field != ContextField::WorkgroupId(0),
         InstData::Load { address, .. } => is_push_constant(kernel, address.base),
         _ => false,
     }
@@ -92,10 +92,10 @@ fn is_invariant(kernel: &Kernel, data: &InstData) -> bool {
 /// Whether an address is that of push constants.
 fn is_push_constant(kernel: &Kernel, base: Value) -> bool {
     match kernel.definition(base) {
-        Some(InstData::Context { field }) => *field == Field::Push,
+        Some(InstData::Context { field }) => *field == ContextField::Push,
         Some(InstData::Wide { op: WideOp::Add, args }) => {
             let data = kernel.definition(args[0]);
-            matches!(data, Some(InstData::Context { field: Field::Push })) && kernel.constant(args[1]).is_some()
+            matches!(data, Some(InstData::Context { field: ContextField::Push })) && kernel.constant(args[1]).is_some()
         }
         _ => false,
     }

@@ -6,8 +6,8 @@ use super::{BlockCall, Function, Parser, Syntax, Terminator};
 use crate::text::{Line, ParseError, hexadecimal};
 
 type Result<T> = std::result::Result<T, ParseError>;
-type Call<K> = BlockCall<<K as Function>::Block, <K as Function>::Value>;
-type End<K> = Terminator<<K as Function>::Block, <K as Function>::Value>;
+type KernelBlockCall<K> = BlockCall<<K as Function>::Block, <K as Function>::Value>;
+type KernelTerminator<K> = Terminator<<K as Function>::Block, <K as Function>::Value>;
 
 /// `v0, v1, v2`: a number of values.
 pub(crate) fn values<K: Syntax, const N: usize>(
@@ -66,7 +66,11 @@ pub(crate) fn number_or_bits(line: &mut Line<'_>, decimal: impl FnOnce(&str) -> 
 }
 
 /// A terminator, if `word` is the mnemonic of one.
-pub(crate) fn control<K: Syntax>(parser: &mut Parser<K>, line: &mut Line<'_>, word: &str) -> Result<Option<End<K>>> {
+pub(crate) fn control<K: Syntax>(
+    parser: &mut Parser<K>,
+    line: &mut Line<'_>,
+    word: &str,
+) -> Result<Option<KernelTerminator<K>>> {
     Ok(Some(match word {
         "jump" => Terminator::Jump { to: call(parser, line)? },
         "branch" => {
@@ -83,7 +87,7 @@ pub(crate) fn control<K: Syntax>(parser: &mut Parser<K>, line: &mut Line<'_>, wo
 }
 
 /// `v0, block9 [1: block2, 5: block3(v1)]`
-fn switch<K: Syntax>(parser: &mut Parser<K>, line: &mut Line<'_>) -> Result<End<K>> {
+fn switch<K: Syntax>(parser: &mut Parser<K>, line: &mut Line<'_>) -> Result<KernelTerminator<K>> {
     let selector = parser.value(line)?;
     line.expect(',')?;
     let default = call(parser, line)?;
@@ -101,7 +105,7 @@ fn switch<K: Syntax>(parser: &mut Parser<K>, line: &mut Line<'_>) -> Result<End<
 }
 
 /// `block1(v0, v1)`
-fn call<K: Syntax>(parser: &mut Parser<K>, line: &mut Line<'_>) -> Result<Call<K>> {
+fn call<K: Syntax>(parser: &mut Parser<K>, line: &mut Line<'_>) -> Result<KernelBlockCall<K>> {
     let mut call = BlockCall::new(parser.block(line)?);
     if line.eat('(') {
         call.args.push(parser.value(line)?);

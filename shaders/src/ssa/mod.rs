@@ -25,7 +25,7 @@ pub(crate) use inst_parse::{
 };
 pub(crate) use loops::natural_loop;
 pub use loops::{Predecessors, predecessors};
-pub(crate) use parse::{Parser, Syntax, Types, parse};
+pub(crate) use parse::{Parser, ResultTypes, Syntax, parse};
 pub(crate) use print::{InstText, LineOf, print_atomic_operands, print_blocks};
 pub use verify::VerifyError;
 pub(crate) use verify::{Operands, Rules, Verifier, broken, general};

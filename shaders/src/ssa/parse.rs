@@ -55,7 +55,7 @@ pub(crate) trait Syntax: Function + Sized {
     }
 
     /// Reads an instruction, and returns the types of its results.
-    fn instruction(parser: &mut Parser<Self>, line: &mut Line<'_>) -> Result<(Self::InstData, Types<Self>)>;
+    fn instruction(parser: &mut Parser<Self>, line: &mut Line<'_>) -> Result<(Self::InstData, ResultTypes<Self>)>;
 
     /// Reads the optional suffix of an instruction.
     fn suffix(&mut self, _line: &mut Line<'_>, _inst: Self::Inst) {}
@@ -65,7 +65,7 @@ pub(crate) trait Syntax: Function + Sized {
 }
 
 /// Types of an instruction's results.
-pub(crate) type Types<K> = SmallVec<[<K as Function>::Type; 4]>;
+pub(crate) type ResultTypes<K> = SmallVec<[<K as Function>::Type; 4]>;
 
 /// Reads a kernel.
 pub(crate) fn parse<K: Syntax>(text: &str) -> Result<K> {

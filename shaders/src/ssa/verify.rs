@@ -50,11 +50,11 @@ pub(crate) trait Rules: Syntax {
 pub(crate) struct Verifier<'a, K: Function> {
     kernel: &'a K,
     pub(crate) dominators: Dominators<K::Block>,
-    positions: Positions<K>,
+    positions: LayoutPositions<K>,
 }
 
 /// Positions of values and instructions in the layout.
-struct Positions<K: Function> {
+struct LayoutPositions<K: Function> {
     /// Block and position of every value's definition.
     values: SecondaryMap<K::Value, Option<(K::Block, u32)>>,
     /// Position of every instruction.
@@ -138,8 +138,8 @@ fn check_layout<K: Rules>(kernel: &K) -> Result<K, EntitySet<K::Block>> {
 }
 
 /// Checks that every parameter, instruction and result is in one place, and that the tables agree with it.
-fn positions_of<K: Rules>(kernel: &K) -> Result<K, Positions<K>> {
-    let mut positions = Positions { values: SecondaryMap::new(), insts: SecondaryMap::new() };
+fn positions_of<K: Rules>(kernel: &K) -> Result<K, LayoutPositions<K>> {
+    let mut positions = LayoutPositions { values: SecondaryMap::new(), insts: SecondaryMap::new() };
     let mut seen = EntitySet::new();
     let mut position = 0;
     for &block in kernel.layout() {

@@ -3,8 +3,8 @@
 use super::state::Widen;
 use crate::analysis::Shape;
 use crate::ir::op::{works_on_doubles, works_on_subwords};
-use crate::ir::{self, BuiltIn, InstData as Scalar, Op};
-use crate::simd::{Field, InstData, LANES, Type, Value, WideOp};
+use crate::ir::{self, BuiltIn, InstData as ScalarInst, Op};
+use crate::simd::{ContextField, InstData, LANES, Type, Value, WideOp};
 
 /// Whether an operation has a scalar form: floats are always kept in vectors.
 fn is_integer(op: Op) -> bool {
@@ -74,8 +74,8 @@ impl Widen<'_> {
         let component = component.min(2);
         let varying = self.uniformity.shape(result) == Shape::Varying;
         let value = match builtin {
-            BuiltIn::NumWorkgroups => self.context(Field::NumWorkgroups(component)),
-            BuiltIn::WorkgroupId => self.context(Field::WorkgroupId(component)),
+            BuiltIn::NumWorkgroups => self.context(ContextField::NumWorkgroups(component)),
+            BuiltIn::WorkgroupId => self.context(ContextField::WorkgroupId(component)),
             BuiltIn::NumSubgroups if component > 0 => self.builder.s32(0),
             BuiltIn::NumSubgroups => self.builder.s32(self.kernel.invocations().div_ceil(LANES)),
             BuiltIn::SubgroupId if component > 0 => self.builder.s32(0),
@@ -86,7 +86,7 @@ impl Widen<'_> {
             BuiltIn::LocalInvocationId => self.local_id(component, varying),
             BuiltIn::GlobalInvocationId => {
                 let local = self.local_id(component, varying);
-                let group = self.context(Field::WorkgroupId(component));
+                let group = self.context(ContextField::WorkgroupId(component));
                 let size = self.builder.s32(self.kernel.workgroup_size[usize::from(component)]);
                 let first = self.builder.pure(Op::IMul, &[group, size]);
                 let first = if varying { self.builder.splat(first) } else { first };
@@ -96,7 +96,7 @@ impl Widen<'_> {
         self.define_as(result, value);
     }
 
-    fn context(&mut self, field: Field) -> Value {
+    fn context(&mut self, field: ContextField) -> Value {
         self.builder.emit_one(InstData::Context { field })
     }
 
@@ -194,13 +194,13 @@ impl Widen<'_> {
     }
 
     /// Translates an instruction without memory access or control flow; `false` for others.
-    pub(super) fn computes(&mut self, result: Option<ir::Value>, data: &Scalar) -> bool {
+    pub(super) fn computes(&mut self, result: Option<ir::Value>, data: &ScalarInst) -> bool {
         let Some(result) = result else { return false };
         match data {
-            Scalar::Const { ty, bits } => self.constant(result, *ty, *bits),
-            Scalar::Pure { op, args } => self.pure(result, *op, args),
-            Scalar::Select { condition, then, otherwise } => self.select(result, [*condition, *then, *otherwise]),
-            Scalar::BuiltIn { builtin, component } => self.builtin(result, *builtin, *component),
+            ScalarInst::Const { ty, bits } => self.constant(result, *ty, *bits),
+            ScalarInst::Pure { op, args } => self.pure(result, *op, args),
+            ScalarInst::Select { condition, then, otherwise } => self.select(result, [*condition, *then, *otherwise]),
+            ScalarInst::BuiltIn { builtin, component } => self.builtin(result, *builtin, *component),
             _ => return false,
         }
         true

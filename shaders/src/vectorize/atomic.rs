@@ -10,7 +10,7 @@ use super::access::waterfall::{for_each_buffer, for_each_region, prepare_terms};
 use super::access::{is_private, subword};
 use super::state::Widen;
 use crate::analysis::Shape;
-use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics, Width};
+use crate::ir::{self, AtomicOp, InstData as ScalarInst, Op, Place, Scope, Semantics, Width};
 use crate::simd::{Address, BoundedIndex, InstData, LaneAddress, Type, Value};
 
 /// SPIR-V's `SequentiallyConsistent`.
@@ -25,8 +25,8 @@ pub(super) fn is_wide(scope: Scope) -> bool {
 /// order does not matter: another workgroup may wait for a relaxed atomic, too.
 pub(super) fn releases(kernel: &ir::Kernel) -> bool {
     kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts).any(|&inst| match &kernel.insts[inst] {
-        Scalar::Fence { scope, .. } | Scalar::Barrier { memory: scope, .. } => is_wide(*scope),
-        Scalar::Atomic { scope, place: Place::Buffer { .. }, .. } => is_wide(*scope),
+        ScalarInst::Fence { scope, .. } | ScalarInst::Barrier { memory: scope, .. } => is_wide(*scope),
+        ScalarInst::Atomic { scope, place: Place::Buffer { .. }, .. } => is_wide(*scope),
         _ => false,
     })
 }
@@ -69,8 +69,8 @@ impl Widen<'_> {
     }
 
     /// `atomic`.
-    pub(super) fn atomic(&mut self, result: Option<ir::Value>, data: &Scalar, plan: &AccessPlan) {
-        let Scalar::Atomic { op, place, value, comparator, wide, scope, semantics, .. } = *data else { return };
+    pub(super) fn atomic(&mut self, result: Option<ir::Value>, data: &ScalarInst, plan: &AccessPlan) {
+        let ScalarInst::Atomic { op, place, value, comparator, wide, scope, semantics, .. } = *data else { return };
         let [value, comparator] = [value, comparator].map(|value| value.map(|value| self.vector(value)));
         let wide = wide.map(|highs| highs.map(|high| high.map(|high| self.vector(high))));
         let lock = is_wide(scope) && matches!(place, Place::Buffer { .. });

@@ -11,7 +11,7 @@ use super::state::Widen;
 use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir;
 use crate::ir::Op;
-use crate::simd::{Field, InstData, Routine, Type, Value, WideOp};
+use crate::simd::{ContextField, InstData, Routine, Type, Value, WideOp};
 
 impl Widen<'_> {
     /// `buffer`: the number of the descriptor, `u32::MAX` if the index is out of bounds.
@@ -209,7 +209,7 @@ impl Widen<'_> {
         operands: &[Value],
         results: u32,
     ) -> smallvec::SmallVec<[Value; 4]> {
-        let area = self.builder.emit_one(InstData::Context { field: Field::Calls });
+        let area = self.builder.emit_one(InstData::Context { field: ContextField::Calls });
         for (row, &value) in (0..).zip(operands) {
             let value = if self.builder.ty(value) == Type::V32 { value } else { self.builder.splat(value) };
             self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });

@@ -8,7 +8,7 @@ use super::image::ROW;
 use super::state::Widen;
 use crate::image::ImageOp;
 use crate::ir::{self, Observed, ObservedVariable, Place, Scope, Site, SiteAction, Width};
-use crate::simd::{CheckRoutine, Field, InstData, Routine, Value};
+use crate::simd::{CheckRoutine, ContextField, InstData, Routine, Value};
 
 impl Widen<'_> {
     /// `check`: an access to memory that invocations share.
@@ -75,7 +75,7 @@ impl Widen<'_> {
     }
 
     fn observe(&mut self, routine: CheckRoutine, rows: &[Value], wrote: Option<ir::Value>) {
-        let area = self.builder.emit_one(InstData::Context { field: Field::Calls });
+        let area = self.builder.emit_one(InstData::Context { field: ContextField::Calls });
         let active = self.builder.mask_bits(self.exec);
         let mut head: SmallVec<[(u32, Value); 3]> =
             smallvec![(CheckRoutine::ACTIVE, active), (CheckRoutine::SUBGROUP, self.subgroup.number)];

@@ -7,14 +7,14 @@ use super::sample::selection::same_texel;
 use super::state::Widen;
 use crate::analysis::Shape;
 use crate::image::{Field, ImageOp, Kind, LodOperand};
-use crate::ir::{self, InstData as Scalar};
-use crate::simd::{Field as ContextField, InstData, LANES, Routine, Type, Value};
+use crate::ir::{self, InstData as ScalarInst};
+use crate::simd::{ContextField, InstData, LANES, Routine, Type, Value};
 
 /// Bytes of a row of a call.
 pub(super) const ROW: u32 = 4 * LANES;
 
 /// Operands in their kept form: image, sampler, the others. In that form the blocks after a branch can use them, too.
-pub(super) type Operands = SmallVec<[(Value, Shape); 8]>;
+pub(super) type ShapedOperands = SmallVec<[(Value, Shape); 8]>;
 
 /// Indices of components, in order.
 pub(super) type Components = SmallVec<[u8; 4]>;
@@ -41,12 +41,12 @@ impl Widen<'_> {
 
     /// An image instruction, together with the following ones that differ only in the component.
     pub(super) fn image(&mut self, block: ir::Block, inst: ir::Inst) {
-        let Scalar::Image { op, image, sampler, args, .. } = &self.kernel.insts[inst] else { return };
+        let ScalarInst::Image { op, image, sampler, args, .. } = &self.kernel.insts[inst] else { return };
         if self.kernel.results[inst].is_some_and(|result| self.is_defined(result)) {
             return;
         }
         let operands = [*image, sampler.unwrap_or(*image)].into_iter().chain(args.iter().copied());
-        let operands: Operands = operands.map(|value| (self.get(value), self.shape(value))).collect();
+        let operands: ShapedOperands = operands.map(|value| (self.get(value), self.shape(value))).collect();
         if op.kind == Kind::Write {
             self.image_call(op, &operands, &[]);
             return;
@@ -70,7 +70,7 @@ impl Widen<'_> {
     }
 
     /// Emits the call of an image instruction; returns some components of its result.
-    pub(super) fn image_call(&mut self, op: &ImageOp, operands: &Operands, components: &[u8]) -> TexelVectors {
+    pub(super) fn image_call(&mut self, op: &ImageOp, operands: &ShapedOperands, components: &[u8]) -> TexelVectors {
         let area = self.builder.emit_one(InstData::Context { field: ContextField::Calls });
         let (on, off) = (self.builder.constant(Type::V32, u32::MAX.into()), self.builder.constant(Type::V32, 0));
         let lanes = self.builder.select(self.exec, on, off);
@@ -94,7 +94,7 @@ impl Widen<'_> {
     /// The components of an instruction's texel that are used.
     fn components(&self, block: ir::Block, inst: ir::Inst) -> SmallVec<[(u8, ir::Value); 4]> {
         let component = |&other: &ir::Inst| match &self.kernel.insts[other] {
-            Scalar::Image { op, .. } => Some((op.component, self.kernel.results[other]?)),
+            ScalarInst::Image { op, .. } => Some((op.component, self.kernel.results[other]?)),
             _ => None,
         };
         same_texel(self.kernel, block, inst).iter().filter_map(component).collect()

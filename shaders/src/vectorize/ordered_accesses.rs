@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::inline_check::eligible::has_fences;
 use crate::analysis::Ranges;
 use crate::check;
-use crate::ir::{Block, Inst, InstData as Scalar, Kernel, Place, Scope, Site, SiteAction, Variable};
+use crate::ir::{Block, Inst, InstData as ScalarInst, Kernel, Place, Scope, Site, SiteAction, Variable};
 
 /// Visits of instructions for all regions, at most: in kernels that need more, all accesses are checked.
 const MAX_VISITS: usize = 1 << 20;
@@ -147,8 +147,8 @@ fn region(kernel: &Kernel, ranges: Option<&Ranges>, start: (Block, usize), visit
 /// The bytes that an access in a block may have, inclusive.
 fn bytes_of(kernel: &Kernel, ranges: &Ranges, block: Block, inst: Inst) -> (u32, u32) {
     let (place, bytes) = match kernel.insts[inst] {
-        Scalar::Check { ref place, width, .. } => (place, width.bytes()),
-        Scalar::Sync { place: Some(ref place), bytes, .. } => (place, bytes),
+        ScalarInst::Check { ref place, width, .. } => (place, width.bytes()),
+        ScalarInst::Sync { place: Some(ref place), bytes, .. } => (place, bytes),
         _ => return (0, u32::MAX),
     };
     let offsets = ranges.at(block, place.offset());
@@ -157,15 +157,15 @@ fn bytes_of(kernel: &Kernel, ranges: &Ranges, block: Block, inst: Inst) -> (u32,
 
 /// Whether it is the sync of an atomic of a whole word whose scope includes the workgroup.
 fn is_mutual(kernel: &Kernel, inst: Inst) -> bool {
-    let Scalar::Sync { site, bytes: 4, .. } = kernel.insts[inst] else { return false };
+    let ScalarInst::Sync { site, bytes: 4, .. } = kernel.insts[inst] else { return false };
     check::is_atomic_of(&kernel.sites[site].action, Scope::Workgroup)
 }
 
 /// The access to a variable that a check or the sync of an atomic is of.
 fn access(kernel: &Kernel, inst: Inst) -> Option<(Site, Variable)> {
     match kernel.insts[inst] {
-        Scalar::Check { site, place: Place::Variable { variable, .. }, .. }
-        | Scalar::Sync { site, place: Some(Place::Variable { variable, .. }), .. } => Some((site, variable)),
+        ScalarInst::Check { site, place: Place::Variable { variable, .. }, .. }
+        | ScalarInst::Sync { site, place: Some(Place::Variable { variable, .. }), .. } => Some((site, variable)),
         _ => None,
     }
 }
@@ -173,7 +173,7 @@ fn access(kernel: &Kernel, inst: Inst) -> Option<(Site, Variable)> {
 /// Whether an instruction is a barrier that ends a region.
 fn is_full_barrier(kernel: &Kernel, inst: Inst) -> bool {
     match kernel.insts[inst] {
-        Scalar::Sync { site, .. } => check::orders_workgroup_memory(&kernel.sites[site].action),
+        ScalarInst::Sync { site, .. } => check::orders_workgroup_memory(&kernel.sites[site].action),
         _ => false,
     }
 }

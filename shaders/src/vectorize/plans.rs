@@ -13,7 +13,7 @@ use super::sample::selection::inline_samples;
 use super::{bounded_loops, ordered_accesses};
 use crate::analysis::{Ranges, Uniformity};
 use crate::check::InlineChecks;
-use crate::ir::{self, Binding, Block, Inst, InstData as Scalar, Kernel, Place, Value, Width};
+use crate::ir::{self, Binding, Block, Inst, InstData as ScalarInst, Kernel, Place, Value, Width};
 use crate::simd::LANES;
 
 /// Scalar instructions of a small kernel, at most: see [`Plans::is_small_kernel`].
@@ -151,16 +151,16 @@ fn check(kernel: &Kernel, uniformity: &Uniformity, accesses: &AccessPlans) -> Re
     }
     for &block in &kernel.layout {
         for &inst in &kernel.blocks[block].insts {
-            if let Scalar::HighWord { of } = kernel.insts[inst]
+            if let ScalarInst::HighWord { of } = kernel.insts[inst]
                 && uniformity.defining_block(of) != Some(block)
             {
                 return Err(Unsupported("a 64-bit atomic and its high word are in different blocks".into()));
             }
             let (place, is_word) = match &kernel.insts[inst] {
-                Scalar::Load { place, width, .. } | Scalar::Store { place, width, .. } => {
+                ScalarInst::Load { place, width, .. } | ScalarInst::Store { place, width, .. } => {
                     (place, *width == Width::Word)
                 }
-                Scalar::Atomic { place, op, wide, .. } => (place, !op.is_half() && wide.is_none()),
+                ScalarInst::Atomic { place, op, wide, .. } => (place, !op.is_half() && wide.is_none()),
                 _ => continue,
             };
             // Sub-word (8- and 16-bit) values and pairs of words: the words of private memory are interleaved by lane.
@@ -225,7 +225,7 @@ fn cross_block(
 fn address_words(kernel: &Kernel) -> EntitySet<Value> {
     let mut words = EntitySet::new();
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
-        if let Scalar::BufferAt { low, high } | Scalar::BufferNear { low, high } = kernel.insts[inst] {
+        if let ScalarInst::BufferAt { low, high } | ScalarInst::BufferNear { low, high } = kernel.insts[inst] {
             words.extend([low, high]);
         }
     }
@@ -240,11 +240,11 @@ fn materialized(kernel: &Kernel, uniformity: &Uniformity) -> EntitySet<Value> {
         for &inst in &kernel.blocks[block].insts {
             let data = &kernel.insts[inst];
             let mut pending = match data {
-                Scalar::Load { place, .. } | Scalar::Store { place, .. } | Scalar::Atomic { place, .. } => {
+                ScalarInst::Load { place, .. } | ScalarInst::Store { place, .. } | ScalarInst::Atomic { place, .. } => {
                     Some(place.offset())
                 }
-                Scalar::Reaches { offset, .. } => Some(*offset),
-                Scalar::Element { base, .. } => Some(*base),
+                ScalarInst::Reaches { offset, .. } => Some(*offset),
+                ScalarInst::Element { base, .. } => Some(*base),
                 _ => None,
             };
             data.for_each_use(|value| {
@@ -261,7 +261,7 @@ fn materialized(kernel: &Kernel, uniformity: &Uniformity) -> EntitySet<Value> {
     // layout, so one backward pass suffices.
     for &block in kernel.layout.iter().rev() {
         for &inst in kernel.blocks[block].insts.iter().rev() {
-            if let (Scalar::Element { base, .. }, Some(result)) = (&kernel.insts[inst], kernel.results[inst])
+            if let (ScalarInst::Element { base, .. }, Some(result)) = (&kernel.insts[inst], kernel.results[inst])
                 && numbers.contains(result)
             {
                 numbers.insert(*base);

@@ -3,7 +3,7 @@
 use super::access::plan::GroupRole;
 use super::access::{self, emit_groups, subword};
 use super::state::Widen;
-use crate::ir::{self, InstData as Scalar, Width};
+use crate::ir::{self, InstData as ScalarInst, Width};
 
 impl Widen<'_> {
     /// Translates the instructions of a scalar block.
@@ -25,62 +25,63 @@ impl Widen<'_> {
                 continue;
             }
             match (data, result) {
-                (Scalar::Element { base, index, stride }, Some(result)) => {
+                (ScalarInst::Element { base, index, stride }, Some(result)) => {
                     if self.is_materialized(result) {
                         self.element(result, *base, *index, *stride);
                     }
                 }
-                (Scalar::Buffer { binding, index }, Some(result)) => self.buffer(result, *binding, *index),
-                (Scalar::BufferSize { buffer }, Some(result)) => self.buffer_size(result, *buffer),
+                (ScalarInst::Buffer { binding, index }, Some(result)) => self.buffer(result, *binding, *index),
+                (ScalarInst::BufferSize { buffer }, Some(result)) => self.buffer_size(result, *buffer),
                 // Numbers in memory are one higher: 0 is a null pointer.
-                (Scalar::BufferNumber { buffer }, Some(result)) => self.renumber(result, *buffer, 1),
-                (Scalar::BufferOf { number }, Some(result)) => self.renumber(result, *number, u32::MAX),
-                (Scalar::BufferAt { low, high }, Some(result)) => self.buffer_at(result, *low, *high),
-                (Scalar::BufferNear { low, high }, Some(result)) => self.buffer_near(result, *low, *high),
-                (Scalar::BufferOffset { buffer, low, high }, Some(result)) => {
+                (ScalarInst::BufferNumber { buffer }, Some(result)) => self.renumber(result, *buffer, 1),
+                (ScalarInst::BufferOf { number }, Some(result)) => self.renumber(result, *number, u32::MAX),
+                (ScalarInst::BufferAt { low, high }, Some(result)) => self.buffer_at(result, *low, *high),
+                (ScalarInst::BufferNear { low, high }, Some(result)) => self.buffer_near(result, *low, *high),
+                (ScalarInst::BufferOffset { buffer, low, high }, Some(result)) => {
                     self.buffer_offset(result, *buffer, [*low, *high]);
                 }
-                (Scalar::Reaches { buffer, .. }, Some(result)) => {
+                (ScalarInst::Reaches { buffer, .. }, Some(result)) => {
                     self.reaches(result, *buffer, &accesses.at(inst).offset)
                 }
-                (Scalar::ImageField { image, field }, Some(result)) => self.image_field(result, *image, *field),
-                (Scalar::Image { .. }, _) => self.image(block, inst),
-                (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => {
+                (ScalarInst::ImageField { image, field }, Some(result)) => self.image_field(result, *image, *field),
+                (ScalarInst::Image { .. }, _) => self.image(block, inst),
+                (ScalarInst::Load { ty, width: Width::Word, place, .. }, Some(result)) => {
                     access::load(self, result, *ty, place, accesses.at(inst))
                 }
-                (Scalar::Load { width, place, .. }, Some(result)) => {
+                (ScalarInst::Load { width, place, .. }, Some(result)) => {
                     subword::load_subword(self, result, *width, place, accesses.at(inst))
                 }
-                (Scalar::Store { width: Width::Word, place, value, .. }, _) => {
+                (ScalarInst::Store { width: Width::Word, place, value, .. }, _) => {
                     access::store(self, place, *value, accesses.at(inst))
                 }
-                (Scalar::Store { width, place, value, .. }, _) => {
+                (ScalarInst::Store { width, place, value, .. }, _) => {
                     subword::store_subword(self, *width, place, accesses.at(inst), *value)
                 }
-                (Scalar::Atomic { .. }, _) => self.atomic(result, data, accesses.at(inst)),
-                (Scalar::Clock { .. }, Some(result)) => self.clock(result),
-                (Scalar::Print { message, args }, _) => self.print(*message, args),
-                (Scalar::HighWord { of }, Some(result)) => self.high_word(result, *of),
-                (Scalar::Subgroup { op, args }, Some(result)) => self.subgroup_op(result, *op, args),
-                (Scalar::Barrier { memory, semantics, .. }, _) => {
+                (ScalarInst::Atomic { .. }, _) => self.atomic(result, data, accesses.at(inst)),
+                (ScalarInst::Clock { .. }, Some(result)) => self.clock(result),
+                (ScalarInst::Print { message, args }, _) => self.print(*message, args),
+                (ScalarInst::HighWord { of }, Some(result)) => self.high_word(result, *of),
+                (ScalarInst::Subgroup { op, args }, Some(result)) => self.subgroup_op(result, *op, args),
+                (ScalarInst::Barrier { memory, semantics, .. }, _) => {
                     self.fence(*memory, *semantics);
                     self.barrier(data);
                 }
-                (Scalar::Fence { scope, semantics }, _) => self.fence(*scope, *semantics),
-                (Scalar::Check { .. } | Scalar::Sync { .. }, _) if self.plans.ordered_accesses.contains(inst) => {}
-                (Scalar::Check { site, place, width }, _) => self.check(*site, place, *width, accesses.find(inst)),
-                (Scalar::CheckImage { site, op, image, sampler, args }, _) => {
+                (ScalarInst::Fence { scope, semantics }, _) => self.fence(*scope, *semantics),
+                (ScalarInst::Check { .. } | ScalarInst::Sync { .. }, _)
+                    if self.plans.ordered_accesses.contains(inst) => {}
+                (ScalarInst::Check { site, place, width }, _) => self.check(*site, place, *width, accesses.find(inst)),
+                (ScalarInst::CheckImage { site, op, image, sampler, args }, _) => {
                     self.check_image(*site, op, (*image, *sampler), args);
                 }
-                (Scalar::Sync { site, place, bytes, wrote }, _) => {
+                (ScalarInst::Sync { site, place, bytes, wrote }, _) => {
                     self.sync(*site, place.as_ref(), (*bytes, accesses.find(inst)), *wrote);
                 }
                 (
-                    Scalar::Jump { .. }
-                    | Scalar::Branch { .. }
-                    | Scalar::Switch { .. }
-                    | Scalar::Return
-                    | Scalar::Unreachable,
+                    ScalarInst::Jump { .. }
+                    | ScalarInst::Branch { .. }
+                    | ScalarInst::Switch { .. }
+                    | ScalarInst::Return
+                    | ScalarInst::Unreachable,
                     _,
                 ) => self.terminator(data),
                 _ => unreachable!("an instruction lacks its result, which the verifier requires: {data:?}"),

@@ -42,7 +42,7 @@ fn checked(kernel: &Kernel) -> Kernel {
 
 /// The machine code of a kernel with checks, for each instruction set of the machine; its SIMD form must be that of the
 /// text that it prints. Or why there is none.
-fn machine_code(kernel: &Kernel) -> Vec<(Isa, Result<x86::Program, String>)> {
+fn machine_code(kernel: &Kernel) -> Vec<(Isa, Result<x86::MachineCode, String>)> {
     let program = |isa: Isa| {
         let lowered = lower_for(kernel, isa, |_, _| {})?;
         let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use spelter_shaders::ir::{AtomicOp, Op};
 use spelter_shaders::simd::{
-    Block, BlockCall, Field, InstData, Kernel, LaneAddress, Type, Value, ValueDef, WideOp, verify,
+    Block, BlockCall, ContextField, InstData, Kernel, LaneAddress, Type, Value, ValueDef, WideOp, verify,
 };
 
 /// One of everything, exactly as it is printed.
@@ -156,8 +156,10 @@ fn no_operation_has_the_name_of_another_instruction() {
     for op in WideOp::ALL {
         assert_eq!(WideOp::from_name(op.name()), Some(op));
     }
-    for field in [Field::NumWorkgroups(2), Field::WorkgroupId(0), Field::Push, Field::Frames] {
-        assert_eq!(Field::from_name(&field.to_string()), Some(field));
+    for field in
+        [ContextField::NumWorkgroups(2), ContextField::WorkgroupId(0), ContextField::Push, ContextField::Frames]
+    {
+        assert_eq!(ContextField::from_name(&field.to_string()), Some(field));
     }
 }
 

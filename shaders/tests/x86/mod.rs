@@ -17,7 +17,7 @@ mod strided;
 use std::sync::atomic::AtomicU32;
 
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
-use spelter_shaders::back::x86::{Isa, Program, compile};
+use spelter_shaders::back::x86::{Isa, MachineCode, compile};
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::simd::Kernel;
@@ -46,7 +46,7 @@ fn words(buffer: GuestSlice) -> Vec<u32> {
     (0..buffer.len() / 4).map(|place| buffer.load_u32(place * 4)).collect()
 }
 
-fn run_program(program: &Program, buffers: &[GuestSlice], workgroup: [u32; 3], stop: bool) -> Outcome {
+fn run_program(program: &MachineCode, buffers: &[GuestSlice], workgroup: [u32; 3], stop: bool) -> Outcome {
     let push: [u8; MAX_PUSH_BYTES] = std::array::from_fn(|place| place as u8);
     let stop = AtomicU32::new(u32::from(stop));
     let args = DispatchArgs { buffers, push: &push, images: &[], num_workgroups: [7, 8, 9], stop: &stop };

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use std::thread::Builder;
 
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
-use spelter_shaders::back::x86::{Isa, Program, compile};
+use spelter_shaders::back::x86::{Isa, MachineCode, compile};
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::host::Host;
@@ -15,7 +15,7 @@ use spelter_shaders::host::Host;
 use super::{buffer, engines, head, parse, words};
 
 /// Loads `rows` rows, asks for the time, and stores all of them, last row first: they are alive together.
-fn reversal(rows: u32, isa: Isa) -> Program {
+fn reversal(rows: u32, isa: Isa) -> MachineCode {
     let mut text = head(1).replace("descriptors 1\n", "descriptors 1\ncalls 128\n");
     text += "    v5 = const.mask 0xffff\n    v6 = context calls\n";
     for row in 0..rows {
@@ -37,7 +37,7 @@ fn reversed(rows: u32) -> Vec<u32> {
     (0..rows).rev().flat_map(|row| (0..16).map(move |lane| row * 16 + lane)).collect()
 }
 
-fn run(program: &Program, slice: GuestSlice, scratch: &mut Scratch) {
+fn run(program: &MachineCode, slice: GuestSlice, scratch: &mut Scratch) {
     let (push, stop) = ([0; MAX_PUSH_BYTES], AtomicU32::new(0));
     let args = DispatchArgs { buffers: &[slice], push: &push, images: &[], num_workgroups: [1; 3], stop: &stop };
     assert_eq!(program.run(&args, [0; 3], scratch), Outcome::Done);

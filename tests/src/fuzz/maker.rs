@@ -1,7 +1,7 @@
 //! The state of a program under construction, and the small steps that all parts of the generator share.
 
 use spelter_shaders::ir::{
-    Access, AtomicOp, BufferSpace, Builder, InstData, Op, Place, Scalar, Scope as Reach, Semantics, Value,
+    Access, AtomicOp, BufferSpace, Builder, InstData, Op, Place, ScalarValue, Scope as Reach, Semantics, Value,
 };
 
 use super::feature::{Feature, Features};
@@ -77,7 +77,7 @@ impl Maker {
         }
     }
 
-    pub(super) fn constant<T: Scalar>(&mut self, value: T) -> Value {
+    pub(super) fn constant<T: ScalarValue>(&mut self, value: T) -> Value {
         let value = self.builder.constant(value);
         self.scope.constant(value);
         value

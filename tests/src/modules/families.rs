@@ -193,7 +193,7 @@ mod tests {
     use super::super::EntryPoint;
     use super::super::run::Runner;
     use super::*;
-    use spelter_shaders::front::wgsl;
+    use spelter_shaders::front::wgsl::WgslModule;
 
     const TABLE: &str = r#"[
         { "files": "mat*", "groups": [2, 1, 6], "constants": { "3": 32 },
@@ -263,7 +263,7 @@ mod tests {
                 if ({condition}) {{ to[id.x + groups.x * 16 * (id.y + groups.y * id.z)] = 0xabcdef; }}
             }}"
         );
-        let words = wgsl::Module::parse(&text).and_then(|module| module.to_spirv("main", &BTreeMap::new()));
+        let words = WgslModule::parse(&text).and_then(|module| module.to_spirv("main", &BTreeMap::new()));
         let entry = EntryPoint { name: "main".into(), words: words.unwrap() };
         let subjects = entry.subjects(&BTreeMap::new()).unwrap();
         let report = Runner::new("avx2", [2, 2, 1]).examine(&subjects[0], 1, settings);

@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use spelter_shaders::compile::Module;
-use spelter_shaders::front::{ConstantType, spvasm, wgsl};
+use spelter_shaders::front::wgsl::WgslModule;
+use spelter_shaders::front::{ConstantType, spvasm};
 use spelter_shaders::ir::Kernel;
 
 use interface::ImageType;
@@ -53,7 +54,7 @@ pub fn entry_points(path: &Path) -> Result<Vec<EntryPoint>, String> {
     let text = || std::str::from_utf8(&bytes).map_err(|error| error.to_string());
     let words = match path.extension().and_then(|extension| extension.to_str()) {
         Some("wgsl") => {
-            let module = wgsl::Module::parse(text()?).map_err(|error| error.to_string())?;
+            let module = WgslModule::parse(text()?).map_err(|error| error.to_string())?;
             let of = |name: &str| {
                 // Overrides without a default get one.
                 let ids = module.specialization_constants().filter_map(|constant| constant.id);

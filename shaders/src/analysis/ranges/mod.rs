@@ -15,7 +15,7 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use smallvec::SmallVec;
 
-use super::{Dominators, Step, dominator_walk};
+use super::{Dominators, WalkStep, dominator_walk};
 use crate::ir::{Block, BlockCall, InstData, Kernel, Op, Type, Value, ValueDef};
 use facts::{Facts, facts};
 pub use range::Range;
@@ -175,7 +175,7 @@ impl<'k> Analysis<'k> {
         }
     }
 
-    fn pass(&mut self, walk: &[Step]) {
+    fn pass(&mut self, walk: &[WalkStep]) {
         for &block in &self.kernel.layout {
             let count = self.kernel.blocks[block].params.len();
             let incoming = &mut self.incoming[block];
@@ -186,11 +186,11 @@ impl<'k> Analysis<'k> {
         let mut marks = Vec::new();
         for &step in walk {
             match step {
-                Step::Enter(block) => {
+                WalkStep::Enter(block) => {
                     marks.push(self.undo.len());
                     self.enter(block);
                 }
-                Step::Leave(_) => {
+                WalkStep::Leave(_) => {
                     for (value, range) in self.undo.drain(marks.pop().unwrap_or(0)..).rev() {
                         self.ranges[value] = range;
                     }

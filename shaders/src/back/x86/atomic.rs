@@ -14,7 +14,7 @@ pub(super) const RESULT_AT: i32 = 192;
 
 /// The operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Atomic {
+pub(super) struct AtomicCode {
     pub op: AtomicOp,
     /// Whether other threads may access the word concurrently.
     pub lock: bool,
@@ -26,7 +26,7 @@ pub(super) struct Atomic {
 
 /// 32-bit general registers that the operation may clobber. `old` is the accumulator.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Registers {
+pub(super) struct AtomicRegisters {
     pub old: Register,
     pub value: Register,
     pub comparator: Register,
@@ -35,7 +35,7 @@ pub(super) struct Registers {
 /// The accumulator (`eax`), the implicit comparand of `cmpxchg`.
 pub(super) const ACCUMULATOR: usize = 0;
 
-impl Atomic {
+impl AtomicCode {
     fn locked(&self, asm: &mut Assembler<'_>, instruction: Result<Instruction, iced_x86::IcedError>) {
         asm.put(instruction.map(|mut instruction| {
             instruction.set_has_lock_prefix(self.lock);
@@ -44,8 +44,8 @@ impl Atomic {
     }
 
     /// Emits the operation on a word in memory; returns the register that holds the old value, if `result`.
-    pub(super) fn operate(&self, asm: &mut Assembler<'_>, memory: MemoryOperand, regs: Registers) -> Register {
-        let Registers { old, value, comparator } = regs;
+    pub(super) fn operate(&self, asm: &mut Assembler<'_>, memory: MemoryOperand, regs: AtomicRegisters) -> Register {
+        let AtomicRegisters { old, value, comparator } = regs;
         let load = Instruction::with2(Code::Mov_r32_rm32, old, memory);
         match self.op {
             AtomicOp::Load => asm.put(load),
@@ -78,7 +78,7 @@ impl Atomic {
         old
     }
 
-    fn sum(&self, asm: &mut Assembler<'_>, memory: MemoryOperand, regs: Registers) -> Register {
+    fn sum(&self, asm: &mut Assembler<'_>, memory: MemoryOperand, regs: AtomicRegisters) -> Register {
         if self.op == AtomicOp::Sub {
             asm.put(Instruction::with1(Code::Neg_rm32, regs.value));
         }
@@ -112,7 +112,7 @@ impl Atomic {
     }
 
     /// Compare-and-exchange loop for operations without a locked instruction; `comparator` holds the new word.
-    fn exchange_until_unchanged(&self, asm: &mut Assembler<'_>, memory: MemoryOperand, regs: Registers) {
+    fn exchange_until_unchanged(&self, asm: &mut Assembler<'_>, memory: MemoryOperand, regs: AtomicRegisters) {
         let again = asm.label();
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.old, memory));
         asm.bind(again);
@@ -229,7 +229,7 @@ impl AtomicLoop {
     }
 
     /// Emits the loop. Indices, values, comparators and results are in the scratch area.
-    pub(super) fn write(&self, asm: &mut Assembler<'_>, atomic: &Atomic, regs: Registers) {
+    pub(super) fn write(&self, asm: &mut Assembler<'_>, atomic: &AtomicCode, regs: AtomicRegisters) {
         self.lanes.write(asm, |asm| {
             asm.put(Instruction::with2(Code::Mov_r32_rm32, self.index.full_register32(), self.word(INDEX_AT)));
             self.fetch(asm, self.value, regs.value);

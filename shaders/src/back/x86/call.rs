@@ -35,7 +35,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Isa;
-use super::function::{Function, Needs, STATE_BYTES};
+use super::function::{KernelFunction, Needs, STATE_BYTES};
 use super::observe::{Monitor, Resources};
 use crate::abi::{self, DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use crate::back::{Scratch, Workgroups, grow};
@@ -73,7 +73,7 @@ pub(super) struct Context<'a, 'o> {
     pub workgroup: [Cell<u32>; 3],
     /// The x after the last workgroup of the row.
     pub row_end: u32,
-    function: &'a Function,
+    function: &'a KernelFunction,
     host: &'a Host,
     /// The payload of a routine's panic.
     panic: RefCell<Option<Box<dyn Any + Send>>>,
@@ -105,7 +105,7 @@ pub(super) mod offset {
     pub(in super::super) const ROW_END: i32 = offset_of!(Context, row_end) as i32;
 }
 
-impl Function {
+impl KernelFunction {
     /// Runs the code once per row of workgroups, or once per workgroup if there is an observer. Resumes the panic of a
     /// routine.
     #[inline]

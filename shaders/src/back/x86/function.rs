@@ -13,7 +13,7 @@ pub(super) const STATE_BYTES: usize = 4 * state::WORDS as usize;
 
 /// The machine code of a kernel.
 #[derive(Debug)]
-pub(super) struct Function {
+pub(super) struct KernelFunction {
     pub memory: CodeMemory,
     /// Offset of its first instruction in the memory.
     pub entry: usize,
@@ -27,7 +27,7 @@ pub(super) struct Function {
     pub inline: InlineChecks,
 }
 
-impl Function {
+impl KernelFunction {
     /// Number of descriptors of the shader. Those of the checks follow them.
     pub(super) fn descriptors(&self) -> usize {
         self.needs.descriptors - self.inline.slices() as usize

@@ -25,7 +25,7 @@ use iced_x86::Register;
 
 use self::code_memory::CodeMemory;
 pub use self::code_memory::{CodeUsage, code_usage};
-use self::function::{Areas, Function, Needs};
+use self::function::{Areas, KernelFunction, Needs};
 pub use self::stack::Stack;
 use super::{Code, ObservedCode, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
@@ -146,7 +146,7 @@ pub enum CompileError {
 
 /// The register-allocation strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Registers {
+pub enum RegisterAllocation {
     /// Live-range splitting and merging (Ion); a single pass for kernels so large that Ion would take seconds.
     BySize,
     /// A single pass (fastalloc) for any size: values that live across blocks are spilled.
@@ -177,19 +177,19 @@ impl Stage {
 
 /// A kernel as machine code.
 #[derive(Debug)]
-pub struct Program {
-    function: Function,
+pub struct MachineCode {
+    function: KernelFunction,
     /// Whether it contains non-temporal stores.
     nontemporal: bool,
     max_steps: Option<u64>,
     spills: Spills,
     forms: BTreeSet<&'static str>,
-    source: Source,
+    source: SourceMap,
 }
 
 /// Where the code comes from, for listings: not kept in stored code.
 #[derive(Clone, Debug, Default)]
-struct Source {
+struct SourceMap {
     /// Offsets in the image at which the origin changes, with the SPIR-V word.
     origins: Vec<(u32, u32)>,
     lines: Arc<BTreeMap<u32, SourceLine>>,
@@ -205,17 +205,17 @@ pub struct Spills {
 }
 
 /// Compiles a kernel that passes the SIMD form's verifier; the code of any other kernel has undefined behaviour.
-pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Program, CompileError> {
-    compile_staged(kernel, isa, Registers::BySize, |_| {})
+pub fn compile(kernel: &Kernel, isa: Isa) -> Result<MachineCode, CompileError> {
+    compile_staged(kernel, isa, RegisterAllocation::BySize, |_| {})
 }
 
 /// As [`compile`], with a register-allocation strategy; calls `done` at the end of each stage, for timing.
 pub fn compile_staged(
     kernel: &Kernel,
     isa: Isa,
-    registers: Registers,
+    registers: RegisterAllocation,
     mut done: impl FnMut(Stage),
-) -> Result<Program, CompileError> {
+) -> Result<MachineCode, CompileError> {
     let code = select::select(kernel, isa)?;
     done(Stage::Select);
     kernel.work.visit(regalloc::steps(&code));
@@ -242,7 +242,7 @@ pub fn compile_staged(
         workgroup_size: kernel.workgroup_size,
         isa,
     };
-    let function = Function {
+    let function = KernelFunction {
         memory,
         entry: image.entry,
         needs,
@@ -251,17 +251,17 @@ pub fn compile_staged(
         messages: Vec::new(),
         inline: kernel.inline.clone(),
     };
-    Ok(Program {
+    Ok(MachineCode {
         function,
         nontemporal: code.nontemporal,
         max_steps: kernel.max_steps,
         spills,
         forms: code.forms,
-        source: Source { origins: image.origins, lines: Arc::clone(&kernel.lines) },
+        source: SourceMap { origins: image.origins, lines: Arc::clone(&kernel.lines) },
     })
 }
 
-impl Program {
+impl MachineCode {
     /// Sets the texts of the messages that the kernel prints.
     pub fn with_messages(mut self, messages: Vec<Message>) -> Self {
         self.function.messages = messages;
@@ -289,17 +289,17 @@ impl Program {
         listing::listing(self.function.memory.bytes(), self.function.entry, &BTreeMap::new())
     }
 
-    /// As [`Program::assembly`], with a comment that names the source line where that changes, if the module has debug
-    /// lines. Moves between registers, and slow paths after the last block, belong to the line before them.
+    /// As [`MachineCode::assembly`], with a comment that names the source line where that changes, if the module has
+    /// debug lines. Moves between registers, and slow paths after the last block, belong to the line before them.
     pub fn assembly_with_source_lines(&self) -> String {
-        let Source { origins, lines } = &self.source;
+        let SourceMap { origins, lines } = &self.source;
         let line_at = |&(at, word): &(u32, u32)| Some((u64::from(at), SourceLine::of_word(lines, word)?));
         let lines: BTreeMap<u64, &SourceLine> = origins.iter().filter_map(line_at).collect();
         listing::listing(self.function.memory.bytes(), self.function.entry, &lines)
     }
 }
 
-impl Code for Program {
+impl Code for MachineCode {
     fn run_all(&self, args: &DispatchArgs<'_>, mut workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         self.function.run(args, &mut workgroups, None, scratch)
     }
@@ -319,7 +319,7 @@ impl Code for Program {
     }
 }
 
-impl ObservedCode for Program {
+impl ObservedCode for MachineCode {
     fn run_observed(
         &self,
         args: &DispatchArgs<'_>,

@@ -9,7 +9,7 @@ use regalloc2::{
 use spelter_locks::Computed;
 
 use super::vcode::VCode;
-use super::{CompileError, Isa, Registers};
+use super::{CompileError, Isa, RegisterAllocation};
 use crate::ir::VERIFIES;
 
 /// Caller-saved general registers, then callee-saved ones. The stack pointer is in neither set.
@@ -137,18 +137,18 @@ pub(super) fn allocate<'a>(
     tables: &'a mut AllocationTables,
     code: &VCode,
     isa: Isa,
-    registers: Registers,
+    registers: RegisterAllocation,
 ) -> Result<&'a Output, CompileError> {
     let env = machine(isa);
     let algorithm = match registers {
-        Registers::BySize
+        RegisterAllocation::BySize
             if code.len() <= MAX_SPLIT_INSTRUCTIONS
                 && alive(code) <= MAX_LIVE
                 && passed(code) <= MAX_BLOCK_ARGUMENTS =>
         {
             Algorithm::Ion
         }
-        Registers::BySize | Registers::InOnePass => Algorithm::Fastalloc,
+        RegisterAllocation::BySize | RegisterAllocation::InOnePass => Algorithm::Fastalloc,
     };
     let options = RegallocOptions { verbose_log: false, validate_ssa: VERIFIES, algorithm };
     let mut context = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();

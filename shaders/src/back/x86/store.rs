@@ -2,22 +2,22 @@
 //!
 //! # Safety
 //!
-//! [`Program::load`] makes bytes executable, so the bytes must come unchanged from [`Program::store`] of this very
-//! build. That cannot be verified here: the owner of the bytes has to authenticate them. The input is nevertheless
-//! parsed with checks, so that a mistake gives `None` and not a panic.
+//! [`MachineCode::load`] makes bytes executable, so the bytes must come unchanged from [`MachineCode::store`] of this
+//! very build. That cannot be verified here: the owner of the bytes has to authenticate them. The input is
+//! nevertheless parsed with checks, so that a mistake gives `None` and not a panic.
 //!
 //! The code is position-independent: its constants and jumps are relative to the instruction pointer, everything else
 //! is reached through its argument, the context.
 
 use super::code_memory::CodeMemory;
-use super::function::{Areas, Function, Needs};
-use super::{Isa, Program};
+use super::function::{Areas, KernelFunction, Needs};
+use super::{Isa, MachineCode};
 use crate::back::bytes::{Reader, Writer};
 use crate::check::InlineChecks;
-use crate::host::{Message, Operand};
+use crate::host::{Message, MessageOperand};
 use crate::simd::Routine;
 
-impl Program {
+impl MachineCode {
     /// The program as bytes.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let Needs {
@@ -107,12 +107,12 @@ impl Program {
         let inline = InlineChecks::default();
         let areas = Areas::new(&needs, &inline);
         Some(Self {
-            function: Function { memory, entry, needs, areas, routines, messages, inline },
+            function: KernelFunction { memory, entry, needs, areas, routines, messages, inline },
             nontemporal: nontemporal != 0,
             max_steps: Some(max_steps as u64).filter(|_| max_steps != usize::MAX),
             spills: super::Spills { slots, moves },
             forms: Default::default(),
-            source: super::Source::default(),
+            source: super::SourceMap::default(),
         })
     }
 }
@@ -126,6 +126,6 @@ fn routine(name: &str) -> Option<Routine> {
 /// The next message.
 fn message(from: &mut Reader<'_>) -> Option<Message> {
     let text = from.text()?.to_owned();
-    let operands = (0..from.number()?).map(|_| Operand::from_name(from.text()?)).collect::<Option<_>>()?;
+    let operands = (0..from.number()?).map(|_| MessageOperand::from_name(from.text()?)).collect::<Option<_>>()?;
     Some(Message { text, operands })
 }

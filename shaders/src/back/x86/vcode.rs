@@ -52,7 +52,7 @@ pub(super) enum Base {
 
 /// A memory operand.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Memory {
+pub(super) struct AddressingMode {
     pub base: Base,
     pub index: Option<u8>,
     pub scale: u8,
@@ -66,7 +66,7 @@ pub(super) struct Memory {
 pub(super) struct Asm {
     pub code: Code,
     pub args: [Arg; 4],
-    pub memory: Memory,
+    pub memory: AddressingMode,
     pub immediate: i64,
     pub mask: Option<u8>,
     pub zeroing: bool,
@@ -133,7 +133,7 @@ pub(super) enum InstKind {
 }
 
 #[derive(Debug)]
-struct Slot {
+struct MachineInst {
     kind: InstKind,
     operands: u32,
     /// The SPIR-V word that it comes from; 0 if unknown.
@@ -155,7 +155,7 @@ pub(super) struct BlockCode {
 /// The function.
 #[derive(Debug, Default)]
 pub(super) struct VCode {
-    insts: Vec<Slot>,
+    insts: Vec<MachineInst>,
     /// The origin of the instructions that are pushed.
     pub origin: u32,
     operands: Vec<Operand>,
@@ -216,7 +216,7 @@ impl VCode {
 
     pub(super) fn push(&mut self, kind: InstKind, operands: &[Operand]) {
         self.operands.extend_from_slice(operands);
-        self.insts.push(Slot { kind, operands: self.operands.len() as u32, origin: self.origin });
+        self.insts.push(MachineInst { kind, operands: self.operands.len() as u32, origin: self.origin });
     }
 
     pub(super) fn len(&self) -> usize {
@@ -320,7 +320,7 @@ pub(super) struct Build {
 
 impl Build {
     pub(super) fn new(code: Code) -> Self {
-        let memory = Memory { base: Base::Pool, index: None, scale: 1, disp: 0, broadcast: false };
+        let memory = AddressingMode { base: Base::Pool, index: None, scale: 1, disp: 0, broadcast: false };
         let asm =
             Asm { code, args: [Arg::None; 4], memory, immediate: 0, mask: None, zeroing: false, rounds_down: false };
         Self { asm, operands: SmallVec::new(), count: 0 }
@@ -371,7 +371,7 @@ impl Build {
         self
     }
 
-    pub(super) fn memory(mut self, memory: Memory) -> Self {
+    pub(super) fn memory(mut self, memory: AddressingMode) -> Self {
         self.asm.memory = memory;
         self.arg(Arg::Memory)
     }
@@ -380,7 +380,13 @@ impl Build {
     pub(super) fn at(mut self, address: &AddressRegisters) -> Self {
         let base = Base::Slot(self.slot(Operand::reg_use(address.base)));
         let index = address.index.map(|index| self.slot(Operand::reg_use(index)));
-        self.memory(Memory { base, index, scale: address.scale, disp: address.disp, broadcast: address.broadcast })
+        self.memory(AddressingMode {
+            base,
+            index,
+            scale: address.scale,
+            disp: address.disp,
+            broadcast: address.broadcast,
+        })
     }
 
     pub(super) fn imm(mut self, kind: OpKind, value: i64) -> Self {

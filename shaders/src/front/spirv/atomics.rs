@@ -6,8 +6,8 @@ use super::composite::{Composite, expect_type};
 use super::pointer::Pointer;
 use super::scalar::Scalar;
 use super::translate::Translator;
-use super::types::Type;
-use super::words::{Checked, Id, Inst, operand};
+use super::types::SpirvType;
+use super::words::{Id, Inst, InstResult, operand};
 use crate::ir::{self, AtomicOp, InstData, Scope, Semantics, Value, Width};
 
 /// The bit of `SequentiallyConsistent` in memory semantics.
@@ -24,7 +24,7 @@ struct AtomicPointer {
 
 impl Translator<'_> {
     /// A read-modify-write or load instruction with one memory operand.
-    pub(super) fn read_modify_write(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
+    pub(super) fn read_modify_write(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> InstResult<()> {
         let value = match op {
             AtomicOp::Load => None,
             _ => Some(operand(operands, 3)?),
@@ -36,7 +36,7 @@ impl Translator<'_> {
         self.emit(Some(inst), op, place, order, [value, None], scalar)
     }
 
-    pub(super) fn by_one(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
+    pub(super) fn by_one(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> InstResult<()> {
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
         let AtomicPointer { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
@@ -45,7 +45,7 @@ impl Translator<'_> {
     }
 
     /// The address and type of an atomic; checks that the operation exists for the type.
-    fn target(&mut self, id: Id, op: AtomicOp) -> Checked<AtomicPointer> {
+    fn target(&mut self, id: Id, op: AtomicOp) -> InstResult<AtomicPointer> {
         let (pointer, place, scalar, width) = self.atomic_place(id)?;
         if op != AtomicOp::Load {
             pointer.check_writable()?;
@@ -62,10 +62,10 @@ impl Translator<'_> {
     }
 
     /// The bits of a value as two words: low and high, or a single word twice.
-    fn words_of(&mut self, id: Id, scalar: Scalar, op: AtomicOp) -> Checked<[Value; 2]> {
+    fn words_of(&mut self, id: Id, scalar: Scalar, op: AtomicOp) -> InstResult<[Value; 2]> {
         let value = self.value(id)?;
         match self.types.get(value.ty)?.ty {
-            Type::Scalar(is) if is == scalar => {}
+            SpirvType::Scalar(is) if is == scalar => {}
             _ => return Err(format!("{} is not a scalar of type {scalar}", self.sections.describe(id))),
         }
         let [low, high] = [value.values[0], value.values[value.values.len() - 1]];
@@ -85,7 +85,7 @@ impl Translator<'_> {
         order: (Scope, Semantics),
         operands: [Option<[Value; 2]>; 2],
         scalar: Scalar,
-    ) -> Checked<()> {
+    ) -> InstResult<()> {
         self.emit_ordered(inst, op, place, (order.0, order.1, Semantics::default()), operands, scalar)
     }
 
@@ -97,7 +97,7 @@ impl Translator<'_> {
         (scope, semantics, unequal): (Scope, Semantics, Semantics),
         operands: [Option<[Value; 2]>; 2],
         scalar: Scalar,
-    ) -> Checked<()> {
+    ) -> InstResult<()> {
         let [value, comparator] = operands.map(|words| words.map(|words| words[0]));
         let wide = (scalar.words() == 2).then(|| operands.map(|words| words.map(|words| words[1])));
         let data = InstData::Atomic { op, place, value, comparator, wide, scope, semantics, unequal };
@@ -119,14 +119,14 @@ impl Translator<'_> {
         Ok(())
     }
 
-    pub(super) fn atomic_store(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn atomic_store(&mut self, operands: &[u32]) -> InstResult<()> {
         let AtomicPointer { place, scalar, op, .. } = self.target(operand(operands, 0)?, AtomicOp::Store)?;
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
         let value = self.words_of(operand(operands, 3)?, scalar, op)?;
         self.emit(None, op, place, order, [Some(value), None], scalar)
     }
 
-    pub(super) fn compare_exchange(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn compare_exchange(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let op = AtomicOp::CompareExchange;
         let AtomicPointer { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
@@ -137,7 +137,7 @@ impl Translator<'_> {
         self.emit_ordered(Some(inst), op, place, (scope, semantics, unequal), [Some(value), Some(comparator)], scalar)
     }
 
-    pub(super) fn control_barrier(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn control_barrier(&mut self, operands: &[u32]) -> InstResult<()> {
         let execution = self.scope(operand(operands, 0)?)?;
         if !matches!(execution, Scope::Workgroup | Scope::Subgroup) {
             let rule = "VUID-StandaloneSpirv-None-04636";
@@ -148,18 +148,18 @@ impl Translator<'_> {
         Ok(())
     }
 
-    pub(super) fn memory_barrier(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn memory_barrier(&mut self, operands: &[u32]) -> InstResult<()> {
         let (scope, semantics) = self.order(operand(operands, 0)?, operand(operands, 1)?)?;
         self.builder.push(InstData::Fence { scope, semantics });
         Ok(())
     }
 
-    fn order(&self, scope: Id, semantics: Id) -> Checked<(Scope, Semantics)> {
+    fn order(&self, scope: Id, semantics: Id) -> InstResult<(Scope, Semantics)> {
         Ok((self.scope(scope)?, self.semantics(semantics)?))
     }
 
     /// The scope of a constant.
-    pub(super) fn scope(&self, id: Id) -> Checked<Scope> {
+    pub(super) fn scope(&self, id: Id) -> InstResult<Scope> {
         let number = self.constants.uint(&self.types, id)?;
         Ok(match spirv::Scope::from_u32(number) {
             Some(spirv::Scope::CrossDevice) => {
@@ -176,7 +176,7 @@ impl Translator<'_> {
 
     /// Memory semantics of a constant. The Vulkan memory model has no sequential consistency; modules of the older one
     /// that ask for it get it (`remark`).
-    fn semantics(&self, id: Id) -> Checked<Semantics> {
+    fn semantics(&self, id: Id) -> InstResult<Semantics> {
         let bits = self.constants.uint(&self.types, id)?;
         if self.sections.is_vulkan_memory_model() && bits & SEQUENTIALLY_CONSISTENT != 0 {
             let rule = "VUID-StandaloneSpirv-MemorySemantics-10866";

@@ -3,11 +3,11 @@
 use spirv::{Op, StorageClass};
 
 use super::decorations::Annotations;
-use super::layout::{Layout, Pointee};
+use super::layout::{LayoutRules, Pointee};
 use super::module::Sections;
 use super::scalar::Scalar;
-use super::types::{Type, Types};
-use super::words::{Checked, Id};
+use super::types::{SpirvType, Types};
+use super::words::{Id, InstResult};
 use crate::front::{Blocks, DataLayout, DataMember, ScalarType};
 
 /// The blocks among the variables of the module, without those whose type has no layout in memory: such a variable is
@@ -15,13 +15,14 @@ use crate::front::{Blocks, DataLayout, DataMember, ScalarType};
 pub(super) fn of_module(sections: &Sections, types: &Types) -> Blocks {
     let mut blocks = Blocks::default();
     for inst in sections.declarations.iter().filter(|inst| inst.op == Op::Variable) {
-        let read = || -> Checked<Option<(StorageClass, DataLayout)>> {
-            let Type::Pointer { class, pointee } = types.get(inst.ty)?.ty else { return Ok(None) };
+        let read = || -> InstResult<Option<(StorageClass, DataLayout)>> {
+            let SpirvType::Pointer { class, pointee } = types.get(inst.ty)?.ty else { return Ok(None) };
             if !matches!(class, StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::PushConstant) {
                 return Ok(None);
             }
-            let (reader, block) = (Reader { types, annotations: &sections.annotations }, of_block(types, pointee)?);
-            Ok(Some((class, without_wrapper(reader.layout(Pointee::new(block, Layout::Explicit))?))))
+            let (reader, block) =
+                (LayoutReader { types, annotations: &sections.annotations }, of_block(types, pointee)?);
+            Ok(Some((class, without_wrapper(reader.layout(Pointee::new(block, LayoutRules::Explicit))?))))
         };
         let Ok(Some((class, layout))) = read() else { continue };
         if class == StorageClass::PushConstant {
@@ -37,9 +38,9 @@ pub(super) fn of_module(sections: &Sections, types: &Types) -> Blocks {
 }
 
 /// The structure type inside of arrays of descriptors.
-fn of_block(types: &Types, ty: Id) -> Checked<Id> {
+fn of_block(types: &Types, ty: Id) -> InstResult<Id> {
     match &types.get(ty)?.ty {
-        Type::Array { element, .. } | Type::RuntimeArray { element, .. } => of_block(types, *element),
+        SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element, .. } => of_block(types, *element),
         _ => Ok(ty),
     }
 }
@@ -56,36 +57,36 @@ fn without_wrapper(layout: DataLayout) -> DataLayout {
 }
 
 /// Reads layouts from types and their decorations.
-struct Reader<'a> {
+struct LayoutReader<'a> {
     types: &'a Types,
     annotations: &'a Annotations,
 }
 
-impl Reader<'_> {
-    fn layout(&self, place: Pointee) -> Checked<DataLayout> {
+impl LayoutReader<'_> {
+    fn layout(&self, place: Pointee) -> InstResult<DataLayout> {
         let info = self.types.get(place.ty)?;
-        let stride = || Checked::Ok(u64::from(place.elements(self.types)?.stride));
+        let stride = || InstResult::Ok(u64::from(place.elements(self.types)?.stride));
         Ok(match &info.ty {
-            Type::Scalar(scalar) => DataLayout::Scalar(self.scalar(*scalar, place.ty)?),
-            Type::Vector { element, scalar, count } => {
+            SpirvType::Scalar(scalar) => DataLayout::Scalar(self.scalar(*scalar, place.ty)?),
+            SpirvType::Vector { element, scalar, count } => {
                 DataLayout::Vector { scalar: self.scalar(*scalar, *element)?, count: *count, stride: stride()? }
             }
-            Type::Matrix { column, scalar, columns, rows } => {
+            SpirvType::Matrix { column, scalar, columns, rows } => {
                 let elements = place.elements(self.types)?;
                 let row_major = place.matrix.row_major;
                 let stride = if row_major { elements.place.component_stride.unwrap_or(0) } else { elements.stride };
-                let Type::Vector { element, .. } = self.types.get(*column)?.ty else {
+                let SpirvType::Vector { element, .. } = self.types.get(*column)?.ty else {
                     return Err(format!("%{column} is not a vector"));
                 };
                 let scalar = self.scalar(*scalar, element)?;
                 DataLayout::Matrix { scalar, columns: *columns, rows: *rows, stride: stride.into(), row_major }
             }
-            Type::Array { .. } | Type::RuntimeArray { .. } => {
+            SpirvType::Array { .. } | SpirvType::RuntimeArray { .. } => {
                 let elements = place.elements(self.types)?;
                 let (element, count) = (Box::new(self.layout(elements.place)?), elements.count.map(u64::from));
                 DataLayout::Array { element, count, stride: elements.stride.into() }
             }
-            Type::Struct { members } => {
+            SpirvType::Struct { members } => {
                 let mut all = Vec::with_capacity(members.len());
                 for (number, declared) in (0..).zip(members) {
                     let (inside, offset) = place.member(self.types, declared, number)?;
@@ -97,13 +98,15 @@ impl Reader<'_> {
                 }
                 DataLayout::Struct { name: self.annotations.name(place.ty).to_owned(), members: all }
             }
-            Type::Pointer { class: StorageClass::PhysicalStorageBuffer, .. } => DataLayout::Scalar(ScalarType::Address),
+            SpirvType::Pointer { class: StorageClass::PhysicalStorageBuffer, .. } => {
+                DataLayout::Scalar(ScalarType::Address)
+            }
             _ => return Err(format!("%{} has no layout in memory", place.ty)),
         })
     }
 
     /// The scalar of a type.
-    fn scalar(&self, scalar: Scalar, ty: Id) -> Checked<ScalarType> {
+    fn scalar(&self, scalar: Scalar, ty: Id) -> InstResult<ScalarType> {
         match scalar {
             Scalar::F16 | Scalar::F32 | Scalar::F64 => Ok(ScalarType::Float(scalar.bits())),
             Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 if self.types.is_unsigned(ty) => {

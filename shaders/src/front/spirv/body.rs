@@ -12,7 +12,7 @@ use super::words::{Id, Inst, Words, op_name};
 
 /// A function.
 #[derive(Debug)]
-pub(super) struct Function {
+pub(super) struct FunctionBody {
     /// Its id.
     pub(super) id: Id,
     /// Word of `OpFunction`.
@@ -56,12 +56,12 @@ pub(super) struct BasicBlock {
     /// Labels of the blocks that branch here.
     pub(super) predecessors: HashSet<Id>,
     /// Whether and how the block is reachable.
-    pub(super) reach: Reach,
+    pub(super) reach: Reachability,
 }
 
 /// Reachability of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum Reachability {
     /// Unreachable, and not named by any construct.
     No,
     /// Unreachable, but a construct names it as its merge or continue block.
@@ -72,7 +72,7 @@ pub(super) enum Reach {
 
 type Located<T> = Result<T, (u32, String)>;
 
-impl Function {
+impl FunctionBody {
     /// Parses the function that starts at instruction `at`; also returns the index of the instruction after its end.
     pub(super) fn parse(words: &Words, at: usize) -> Located<(Self, usize)> {
         let head = words.insts[at];
@@ -122,17 +122,17 @@ impl Function {
     fn mark_reachable(&mut self) {
         let mut stack: Vec<usize> = if self.blocks.is_empty() { Vec::new() } else { vec![0] };
         while let Some(at) = stack.pop() {
-            if self.blocks[at].reach != Reach::Yes {
-                self.blocks[at].reach = Reach::Yes;
+            if self.blocks[at].reach != Reachability::Yes {
+                self.blocks[at].reach = Reachability::Yes;
                 stack.extend(self.blocks[at].targets.iter().map(|target| self.index[target]));
             }
         }
         for at in 0..self.blocks.len() {
-            if self.blocks[at].reach == Reach::Yes {
+            if self.blocks[at].reach == Reachability::Yes {
                 for target in self.blocks[at].merge_targets.clone() {
                     let target = &mut self.blocks[self.index[&target]];
-                    if target.reach == Reach::No {
-                        target.reach = Reach::Structure;
+                    if target.reach == Reachability::No {
+                        target.reach = Reachability::Structure;
                     }
                 }
             }
@@ -158,7 +158,7 @@ impl Function {
                 exits.extend(&block.targets);
             }
         }
-        for block in self.blocks.iter().filter(|block| block.reach == Reach::Yes) {
+        for block in self.blocks.iter().filter(|block| block.reach == Reachability::Yes) {
             block.check_structure(&exits)?;
         }
         self.check_back_edges()
@@ -204,7 +204,7 @@ impl Function {
     /// The only block that returns, if nothing encloses it.
     fn find_single_exit(&self) -> Option<usize> {
         let returns = |block: &&BasicBlock| matches!(block.terminator.op, Op::Return | Op::ReturnValue);
-        if self.blocks.iter().filter(|block| block.reach == Reach::Yes).filter(returns).count() != 1 {
+        if self.blocks.iter().filter(|block| block.reach == Reachability::Yes).filter(returns).count() != 1 {
             return None;
         }
         let mut at = 0;
@@ -212,7 +212,7 @@ impl Function {
         // cycle.
         for _ in 0..self.blocks.len() {
             let block = &self.blocks[at];
-            if block.reach != Reach::Yes {
+            if block.reach != Reachability::Yes {
                 return None;
             }
             at = match (block.merge_targets.first(), block.terminator.op) {
@@ -306,7 +306,7 @@ fn read_block(words: &Words, label: &Inst, insts: &[Inst], terminator: Inst) -> 
         targets: targets(words, &terminator),
         merge_targets,
         predecessors: HashSet::default(),
-        reach: Reach::No,
+        reach: Reachability::No,
     })
 }
 
@@ -327,7 +327,7 @@ fn targets(words: &Words, terminator: &Inst) -> Vec<Id> {
 
 #[cfg(test)]
 mod tests {
-    use crate::front::spirv::Module;
+    use crate::front::spirv::SpirvModule;
     use crate::front::spvasm::assemble;
 
     fn kernel(after_return: &str) -> Result<(), String> {
@@ -348,7 +348,7 @@ mod tests {
              {after_return}
              OpFunctionEnd"
         );
-        let module = Module::parse(&assemble(&text).expect("it is valid")).map_err(|error| error.to_string())?;
+        let module = SpirvModule::parse(&assemble(&text).expect("it is valid")).map_err(|error| error.to_string())?;
         module.kernel("main", &Default::default()).map(|_| ()).map_err(|error| error.to_string())
     }
 

@@ -8,13 +8,13 @@
 use foldhash::HashMap;
 use spirv::{Op, StorageClass};
 
-use super::body::Function;
+use super::body::FunctionBody;
 use super::composite::{Composite, expect_type};
 use super::copies::is_plain;
 use super::pointer::Pointer;
-use super::translate::{Definition, Translator};
-use super::types::Type;
-use super::words::{Checked, Id, Inst};
+use super::translate::{IdDefinition, Translator};
+use super::types::SpirvType;
+use super::words::{Id, Inst, InstResult};
 use crate::ir::Access;
 
 /// Number of uses of an id in a function's instructions; literals equal to the id are counted, too.
@@ -38,7 +38,7 @@ impl Translator<'_> {
     }
 
     /// Counts the uses of all large values of a function.
-    pub(super) fn count_mentions(&self, function: &Function) -> HashMap<Id, Mentions> {
+    pub(super) fn count_mentions(&self, function: &FunctionBody) -> HashMap<Id, Mentions> {
         let blocks = &function.blocks;
         let insts = || blocks.iter().flat_map(|block| block.phis.iter().chain(&block.body).chain([&block.terminator]));
         let made = insts().filter(|inst| matches!(inst.op, Op::Load | Op::FunctionCall)).map(|inst| (inst.id, inst.ty));
@@ -69,7 +69,7 @@ impl Translator<'_> {
     }
 
     /// Copies a loaded value that is only passed on to a variable; returns whether it did.
-    pub(super) fn load_by_reference(&mut self, load: &Inst, source: &Pointer, access: Access) -> Checked<bool> {
+    pub(super) fn load_by_reference(&mut self, load: &Inst, source: &Pointer, access: Access) -> InstResult<bool> {
         if !self.is_large(load.ty) || source.pointee() != load.ty || !is_plain(source) {
             return Ok(false);
         }
@@ -84,7 +84,7 @@ impl Translator<'_> {
     }
 
     /// The variable for the result of a call, if that is passed by reference.
-    pub(super) fn result_by_reference(&mut self, call: &Inst) -> Checked<Option<Pointer>> {
+    pub(super) fn result_by_reference(&mut self, call: &Inst) -> InstResult<Option<Pointer>> {
         if !self.is_large(call.ty) || !self.mentions(call.id).is_by_reference() {
             return Ok(None);
         }
@@ -93,19 +93,19 @@ impl Translator<'_> {
 
     /// Defines an id as a value in memory.
     pub(super) fn define_by_reference(&mut self, id: Id, place: Pointer) {
-        self.frame.values.insert(id, Definition::ByReference(place));
+        self.frame.values.insert(id, IdDefinition::ByReference(place));
     }
 
     /// The variable of a value in memory.
     pub(super) fn by_reference(&self, id: Id) -> Option<&Pointer> {
         match self.frame.values.get(&id) {
-            Some(Definition::ByReference(place)) => Some(place),
+            Some(IdDefinition::ByReference(place)) => Some(place),
             _ => None,
         }
     }
 
     /// Stores a value by copying memory, if it is in memory; returns whether it did.
-    pub(super) fn store_by_reference(&mut self, target: &Pointer, value: Id, access: Access) -> Checked<bool> {
+    pub(super) fn store_by_reference(&mut self, target: &Pointer, value: Id, access: Access) -> InstResult<bool> {
         let Some(memory) = self.by_reference(value).filter(|_| is_plain(target)).cloned() else { return Ok(false) };
         expect_type(target.pointee(), memory.pointee())?;
         target.check_writable()?;
@@ -119,7 +119,7 @@ impl Translator<'_> {
     }
 
     /// Copies the returned value to the variable for the result.
-    pub(super) fn return_by_reference(&mut self, place: &Pointer, value: Id) -> Checked<()> {
+    pub(super) fn return_by_reference(&mut self, place: &Pointer, value: Id) -> InstResult<()> {
         let access = Access::default();
         if self.store_null(place, value, access)? || self.store_by_reference(place, value, access)? {
             return Ok(());
@@ -129,7 +129,7 @@ impl Translator<'_> {
     }
 
     /// `OpCompositeExtract` from a value in memory.
-    pub(super) fn extract_by_reference(&mut self, memory: Pointer, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn extract_by_reference(&mut self, memory: Pointer, ty: Id, operands: &[u32]) -> InstResult<Composite> {
         let mut part = memory;
         for &index in operands {
             let pointee = part.pointee();
@@ -137,7 +137,7 @@ impl Translator<'_> {
             self.types.component(pointee, index)?;
             let info = self.types.get(pointee)?;
             part = match &info.ty {
-                Type::Struct { members } => {
+                SpirvType::Struct { members } => {
                     let member = members.get(index as usize).ok_or("there is no such member")?;
                     self.member(&part, member, index)?
                 }

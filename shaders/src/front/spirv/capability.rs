@@ -3,11 +3,11 @@
 use spirv::{AddressingModel, Capability, MemoryModel};
 
 use super::mixed_dot;
-use super::words::{Checked, operand};
+use super::words::{InstResult, operand};
 use crate::ir;
 
 /// Checks an `OpCapability`.
-pub(super) fn check(operands: &[u32]) -> Checked<Capability> {
+pub(super) fn check(operands: &[u32]) -> InstResult<Capability> {
     let word = operand(operands, 0)?;
     let known = Capability::from_u32(word).or_else(|| mixed_dot::capability(word));
     let capability = known.ok_or_else(|| format!("unknown capability {word}"))?;
@@ -112,7 +112,7 @@ pub(super) fn is_supported(capability: Capability) -> bool {
 }
 
 /// `OpMemoryModel`.
-pub(super) fn memory_model(operands: &[u32]) -> Checked<ir::MemoryModel> {
+pub(super) fn memory_model(operands: &[u32]) -> InstResult<ir::MemoryModel> {
     let addressing = operand(operands, 0)?;
     let models = [AddressingModel::Logical, AddressingModel::PhysicalStorageBuffer64];
     if !models.iter().any(|&model| model as u32 == addressing) {

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::scalar::Scalar;
 use super::translate::Translator;
-use super::types::{Type, Types};
-use super::words::{Checked, Id, Inst, operand};
+use super::types::{SpirvType, Types};
+use super::words::{Id, Inst, InstResult, operand};
 use crate::ir::Value;
 
 /// A value: its type and its scalars in order.
@@ -35,7 +35,7 @@ impl Component {
 }
 
 /// Follows literal indices into a type.
-pub(super) fn component(types: &mut Types, ty: Id, indices: &[u32]) -> Checked<Component> {
+pub(super) fn component(types: &mut Types, ty: Id, indices: &[u32]) -> InstResult<Component> {
     let total = types.scalars(ty)?.len();
     let mut component = Component { ty, first: 0, len: total };
     for &index in indices {
@@ -46,7 +46,7 @@ pub(super) fn component(types: &mut Types, ty: Id, indices: &[u32]) -> Checked<C
 }
 
 /// Indices of the scalars that a shuffle selects from two concatenated vectors; `None` for undefined components.
-pub(super) fn shuffle(types: &Types, ty: Id, from: [Id; 2], literals: &[u32]) -> Checked<Vec<Option<usize>>> {
+pub(super) fn shuffle(types: &Types, ty: Id, from: [Id; 2], literals: &[u32]) -> InstResult<Vec<Option<usize>>> {
     let (result, count) = vector(types, ty)?;
     let mut total = 0;
     for from in from {
@@ -74,23 +74,25 @@ pub(super) fn picked<T: Copy>(all: &[T], picks: &[Option<usize>], words: usize, 
 }
 
 /// Component type and count of a vector type.
-pub(super) fn vector(types: &Types, ty: Id) -> Checked<(Scalar, u32)> {
+pub(super) fn vector(types: &Types, ty: Id) -> InstResult<(Scalar, u32)> {
     match types.get(ty)?.ty {
-        Type::Vector { scalar, count, .. } => Ok((scalar, count)),
+        SpirvType::Vector { scalar, count, .. } => Ok((scalar, count)),
         _ => Err(format!("%{ty} is not a vector type")),
     }
 }
 
 /// Checks that two types are equal.
-pub(super) fn expect_type(expected: Id, found: Id) -> Checked<()> {
+pub(super) fn expect_type(expected: Id, found: Id) -> InstResult<()> {
     if expected == found { Ok(()) } else { Err(format!("the type is %{found} where %{expected} is expected")) }
 }
 
 /// Checks that the condition of an `OpSelect` fits its objects: one bool, or a vector with one per component.
-pub(super) fn check_condition(types: &Types, condition: Id, objects: Id) -> Checked<()> {
+pub(super) fn check_condition(types: &Types, condition: Id, objects: Id) -> InstResult<()> {
     match (&types.get(condition)?.ty, &types.get(objects)?.ty) {
-        (Type::Scalar(Scalar::Bool), _) => Ok(()),
-        (Type::Vector { scalar: Scalar::Bool, count, .. }, Type::Vector { count: objects, .. }) if count == objects => {
+        (SpirvType::Scalar(Scalar::Bool), _) => Ok(()),
+        (SpirvType::Vector { scalar: Scalar::Bool, count, .. }, SpirvType::Vector { count: objects, .. })
+            if count == objects =>
+        {
             Ok(())
         }
         _ => Err("the condition is neither a bool nor one bool for each component".into()),
@@ -99,7 +101,7 @@ pub(super) fn check_condition(types: &Types, condition: Id, objects: Id) -> Chec
 
 impl Translator<'_> {
     /// `OpExpectKHR`: the value itself; the hint is ignored.
-    pub(super) fn expected(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn expected(&mut self, ty: Id, operands: &[u32]) -> InstResult<Composite> {
         let value = self.value(operand(operands, 0)?)?;
         expect_type(ty, value.ty)?;
         expect_type(ty, self.value(operand(operands, 1)?)?.ty)?;
@@ -108,11 +110,11 @@ impl Translator<'_> {
 
     /// Whether values of a type exist at run time. False for images, samplers, arrays without a size, and pointers that
     /// are resolved during translation.
-    pub(super) fn has_values(&mut self, ty: Id) -> Checked<bool> {
+    pub(super) fn has_values(&mut self, ty: Id) -> InstResult<bool> {
         let info = self.types.get(ty)?;
         match info.ty {
-            Type::Void | Type::Function { .. } => return Err(format!("there are no values of type %{ty}")),
-            Type::Pointer { .. } => return Ok(self.check_pointer_type(ty).is_ok()),
+            SpirvType::Void | SpirvType::Function { .. } => return Err(format!("there are no values of type %{ty}")),
+            SpirvType::Pointer { .. } => return Ok(self.check_pointer_type(ty).is_ok()),
             _ if info.unsized_tail || info.has_logical_pointer => return Ok(false),
             _ => {}
         }
@@ -120,9 +122,9 @@ impl Translator<'_> {
     }
 
     /// A value of zeros; also used for undefined values.
-    pub(super) fn zero(&mut self, ty: Id) -> Checked<Composite> {
+    pub(super) fn zero(&mut self, ty: Id) -> InstResult<Composite> {
         let scalars = self.types.scalars(ty)?;
-        if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
+        if matches!(self.types.get(ty)?.ty, SpirvType::Pointer { .. }) {
             return self.null_pointer(ty);
         }
         if scalars.contains(&Scalar::Handle) || self.types.get(ty)?.has_logical_pointer {
@@ -133,7 +135,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values })
     }
 
-    pub(super) fn construct(&mut self, ty: Id, operands: &[Id]) -> Checked<Composite> {
+    pub(super) fn construct(&mut self, ty: Id, operands: &[Id]) -> InstResult<Composite> {
         let total = self.types.scalars(ty)?.len();
         self.spend(total)?;
         let as_vector = vector(&self.types, ty).ok();
@@ -156,14 +158,14 @@ impl Translator<'_> {
         Ok(Composite { ty, values: values.into() })
     }
 
-    fn expect_components(&self, ty: Id, wanted: Scalar) -> Checked<()> {
+    fn expect_components(&self, ty: Id, wanted: Scalar) -> InstResult<()> {
         match self.types.get(ty)?.ty {
-            Type::Scalar(scalar) | Type::Vector { scalar, .. } if scalar == wanted => Ok(()),
+            SpirvType::Scalar(scalar) | SpirvType::Vector { scalar, .. } if scalar == wanted => Ok(()),
             _ => Err("a constituent has the wrong type".into()),
         }
     }
 
-    pub(super) fn extract(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn extract(&mut self, ty: Id, operands: &[u32]) -> InstResult<Composite> {
         if let Some(memory) = self.by_reference(operand(operands, 0)?).cloned() {
             return self.extract_by_reference(memory, ty, &operands[1..]);
         }
@@ -174,7 +176,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values: from.values[component.range()].into() })
     }
 
-    pub(super) fn insert(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn insert(&mut self, ty: Id, operands: &[u32]) -> InstResult<Composite> {
         let object = self.value(operand(operands, 0)?)?;
         let into = self.value(operand(operands, 1)?)?;
         let component = component(&mut self.types, into.ty, &operands[2..])?;
@@ -186,7 +188,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values: values.into() })
     }
 
-    pub(super) fn vector_shuffle(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn vector_shuffle(&mut self, ty: Id, operands: &[u32]) -> InstResult<Composite> {
         let a = self.value(operand(operands, 0)?)?;
         let b = self.value(operand(operands, 1)?)?;
         let picks = shuffle(&self.types, ty, [a.ty, b.ty], &operands[2..])?;
@@ -198,7 +200,7 @@ impl Translator<'_> {
     }
 
     /// An index out of range selects the first component.
-    pub(super) fn extract_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn extract_dynamic(&mut self, ty: Id, operands: &[u32]) -> InstResult<Composite> {
         let from = self.value(operand(operands, 0)?)?;
         let index = self.index(operand(operands, 1)?)?;
         let (scalar, _) = vector(&self.types, from.ty)?;
@@ -225,7 +227,7 @@ impl Translator<'_> {
     }
 
     /// An index out of range changes nothing.
-    pub(super) fn insert_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn insert_dynamic(&mut self, ty: Id, operands: &[u32]) -> InstResult<Composite> {
         let into = self.value(operand(operands, 0)?)?;
         let component = self.value(operand(operands, 1)?)?;
         let index = self.index(operand(operands, 2)?)?;
@@ -243,7 +245,7 @@ impl Translator<'_> {
     }
 
     /// The types may differ in decorations only, so they have the same scalars.
-    pub(super) fn copy_logical(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn copy_logical(&mut self, ty: Id, operands: &[u32]) -> InstResult<Composite> {
         let from = self.value(operand(operands, 0)?)?;
         if self.types.scalars(ty)? != self.types.scalars(from.ty)? {
             return Err("the types do not match logically".into());
@@ -251,7 +253,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values: from.values })
     }
 
-    pub(super) fn select(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn select(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<Composite> {
         let ty = inst.ty;
         self.check_pointer_type(ty)?;
         let condition = self.value(operand(operands, 0)?)?;

@@ -13,8 +13,8 @@ use super::composite;
 use super::decorations::Annotations;
 use super::module::Sections;
 use super::scalar::Scalar;
-use super::types::{Type, Types};
-use super::words::{Checked, Id, Inst, op_name, operand};
+use super::types::{SpirvType, Types};
+use super::words::{Id, Inst, InstResult, op_name, operand};
 use crate::ir::{Builder, Kernel, Value};
 
 /// Scalars of all constants of a module together, at most.
@@ -65,21 +65,21 @@ impl Constants {
     }
 
     /// The value of an integer constant.
-    pub(super) fn uint(&self, types: &Types, id: Id) -> Checked<u32> {
+    pub(super) fn uint(&self, types: &Types, id: Id) -> InstResult<u32> {
         let constant = self.get(id).ok_or_else(|| format!("%{id} is not a constant"))?;
         match types.get(constant.ty)?.ty {
-            Type::Scalar(Scalar::I64) => match constant.bits.as_deref() {
+            SpirvType::Scalar(Scalar::I64) => match constant.bits.as_deref() {
                 Some(&[low, 0]) => Ok(low as u32),
                 None => Ok(0),
                 Some(_) => Err(format!("%{id} is more than 32 bits hold")),
             },
-            Type::Scalar(scalar) if scalar.is_int() => Ok(constant.bits.as_ref().map_or(0, |bits| bits[0] as u32)),
+            SpirvType::Scalar(scalar) if scalar.is_int() => Ok(constant.bits.as_ref().map_or(0, |bits| bits[0] as u32)),
             _ => Err(format!("%{id} is not an integer constant")),
         }
     }
 
     /// The bits of a constant's scalars.
-    pub(super) fn bits(&self, types: &mut Types, id: Id) -> Checked<Rc<[u64]>> {
+    pub(super) fn bits(&self, types: &mut Types, id: Id) -> InstResult<Rc<[u64]>> {
         let constant = self.get(id).ok_or_else(|| format!("%{id} is not a constant"))?;
         match &constant.bits {
             Some(bits) => Ok(bits.clone()),
@@ -87,7 +87,7 @@ impl Constants {
         }
     }
 
-    fn ty(&self, id: Id) -> Checked<Id> {
+    fn ty(&self, id: Id) -> InstResult<Id> {
         self.get(id).map(|constant| constant.ty).ok_or_else(|| format!("%{id} is not a constant"))
     }
 
@@ -98,11 +98,11 @@ impl Constants {
         operands: &[u32],
         annotations: &Annotations,
         specialization: &BTreeMap<u32, u64>,
-    ) -> Checked<()> {
+    ) -> InstResult<()> {
         let spec_id = annotations.of(inst.id).and_then(|decorations| decorations.spec_id);
         let given = spec_id.and_then(|id| specialization.get(&id)).copied();
         let info = types.get(inst.ty)?;
-        let is_bool = matches!(info.ty, Type::Scalar(Scalar::Bool));
+        let is_bool = matches!(info.ty, SpirvType::Scalar(Scalar::Bool));
         let one = |bits: u64| Some(Rc::from([bits]));
         let bits = match inst.op {
             Op::ConstantTrue | Op::ConstantFalse if is_bool => one(u64::from(inst.op == Op::ConstantTrue)),
@@ -113,7 +113,7 @@ impl Constants {
             Op::Constant | Op::SpecConstant => {
                 let given = given.filter(|_| inst.op == Op::SpecConstant);
                 match info.ty {
-                    Type::Scalar(scalar) if scalar != Scalar::Bool => {
+                    SpirvType::Scalar(scalar) if scalar != Scalar::Bool => {
                         let high = if scalar.words() == 2 { operand(operands, 1)? } else { 0 };
                         let literal = u64::from(operand(operands, 0)?) | u64::from(high) << 32;
                         Some(registers(scalar, given.unwrap_or(literal)))
@@ -122,7 +122,7 @@ impl Constants {
                 }
             }
             Op::ConstantNull | Op::Undef => match info.ty {
-                Type::Void | Type::Function { .. } => {
+                SpirvType::Void | SpirvType::Function { .. } => {
                     return Err(format!("{} of type %{} is not supported", op_name(inst.op), inst.ty));
                 }
                 _ => None,
@@ -136,7 +136,7 @@ impl Constants {
         Ok(())
     }
 
-    fn composite(&self, types: &mut Types, ty: Id, constituents: &[Id]) -> Checked<Rc<[u64]>> {
+    fn composite(&self, types: &mut Types, ty: Id, constituents: &[Id]) -> InstResult<Rc<[u64]>> {
         if types.component_count(ty)? as usize != constituents.len() {
             return Err(format!(
                 "{} constituents for a constant of {} components",
@@ -154,14 +154,14 @@ impl Constants {
         Ok(all.into())
     }
 
-    fn spend(&mut self, scalars: usize) -> Checked<()> {
+    fn spend(&mut self, scalars: usize) -> InstResult<()> {
         self.scalars += scalars;
         if self.scalars > MAX_SCALARS { Err("the module's constants are too large".into()) } else { Ok(()) }
     }
 
     /// Counts the scalars of operands: large operands cost time even if the result is small. Literals among the words
     /// are harmless: they are not ids of large constants.
-    fn charge(&mut self, types: &Types, operands: &[u32]) -> Checked<()> {
+    fn charge(&mut self, types: &Types, operands: &[u32]) -> InstResult<()> {
         for operand in operands {
             if let Some(constant) = self.table.get(operand) {
                 let scalars = types.get(constant.ty)?.scalars;
@@ -172,7 +172,7 @@ impl Constants {
     }
 
     /// `OpSpecConstantOp`.
-    fn operation(&mut self, types: &mut Types, ty: Id, operands: &[u32]) -> Checked<Rc<[u64]>> {
+    fn operation(&mut self, types: &mut Types, ty: Id, operands: &[u32]) -> InstResult<Rc<[u64]>> {
         let number = operand(operands, 0)?;
         let op = Op::from_u32(number).ok_or_else(|| format!("OpSpecConstantOp: unknown opcode {number}"))?;
         let operands = &operands[1..];
@@ -206,7 +206,7 @@ impl Constants {
         Ok(result.into())
     }
 
-    fn select(&mut self, types: &mut Types, ty: Id, operands: &[Id]) -> Checked<Vec<u64>> {
+    fn select(&mut self, types: &mut Types, ty: Id, operands: &[Id]) -> InstResult<Vec<u64>> {
         let [condition, then, otherwise] = *operands else { return Err("OpSelect takes 3 operands".into()) };
         composite::expect_type(ty, self.ty(then)?)?;
         composite::expect_type(ty, self.ty(otherwise)?)?;
@@ -218,7 +218,7 @@ impl Constants {
         Ok((0..then.len()).map(|at| if pick(at) { then[at] } else { otherwise[at] }).collect())
     }
 
-    fn arithmetic(&mut self, types: &mut Types, op: Op, ty: Id, operands: &[Id]) -> Checked<Vec<u64>> {
+    fn arithmetic(&mut self, types: &mut Types, op: Op, ty: Id, operands: &[Id]) -> InstResult<Vec<u64>> {
         let mut values: Vec<(SmallVec<[Value; 4]>, ArithmeticType)> = Vec::new();
         for &id in operands {
             let ty = self.ty(id)?;

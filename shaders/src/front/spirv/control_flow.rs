@@ -9,8 +9,8 @@ use super::composite::{Composite, expect_type};
 use super::function::ReturnEffect;
 use super::scalar::Scalar;
 use super::translate::Translator;
-use super::types::Type;
-use super::words::{Checked, Id, operand};
+use super::types::SpirvType;
+use super::words::{Id, InstResult, operand};
 use crate::ir::{self, Block, BlockCall, InstData, Merge, Value};
 
 impl Translator<'_> {
@@ -21,7 +21,7 @@ impl Translator<'_> {
         self.end(block).map_err(|message| self.error(inst, &message))
     }
 
-    fn end(&mut self, block: &BasicBlock) -> Checked<()> {
+    fn end(&mut self, block: &BasicBlock) -> InstResult<()> {
         self.spend(0)?;
         let operands = self.sections.words.operands(&block.terminator);
         let data = match block.terminator.op {
@@ -63,7 +63,7 @@ impl Translator<'_> {
     }
 
     /// Annotates the current block with the construct that a function's block opens.
-    pub(super) fn open_construct(&mut self, block: &BasicBlock) -> Checked<()> {
+    pub(super) fn open_construct(&mut self, block: &BasicBlock) -> InstResult<()> {
         let merge = match *block.merge_targets.as_slice() {
             [] => return Ok(()),
             [merge] => Merge::Selection { merge: self.block(merge)? },
@@ -73,17 +73,17 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn block(&self, label: Id) -> Checked<Block> {
+    fn block(&self, label: Id) -> InstResult<Block> {
         let index = self.frame.function.index.get(&label);
         index
             .and_then(|&index| self.frame.blocks[index])
             .ok_or_else(|| format!("%{label} is not a block of the function"))
     }
 
-    fn switch(&mut self, operands: &[u32]) -> Checked<InstData> {
+    fn switch(&mut self, operands: &[u32]) -> InstResult<InstData> {
         let selector = self.value(operand(operands, 0)?)?;
         let scalar = match self.types.get(selector.ty)?.ty {
-            Type::Scalar(scalar) if scalar.is_int() => scalar,
+            SpirvType::Scalar(scalar) if scalar.is_int() => scalar,
             _ => return Err("the selector is not an integer".into()),
         };
         let default = self.edge(operand(operands, 1)?)?;
@@ -125,7 +125,7 @@ impl Translator<'_> {
         number
     }
 
-    fn leave(&mut self, value: Option<Composite>) -> Checked<()> {
+    fn leave(&mut self, value: Option<Composite>) -> InstResult<()> {
         match &mut self.frame.exit {
             ReturnEffect::Kernel => {
                 self.builder.push(InstData::Return);

@@ -4,8 +4,8 @@ use spirv::{Op, StorageClass};
 
 use super::pointer::{Pointer, Root};
 use super::translate::Translator;
-use super::types::{Member, Type};
-use super::words::{Checked, Id, Inst, operand};
+use super::types::{Member, SpirvType};
+use super::words::{Id, Inst, InstResult, operand};
 use crate::ir::{self, Access, BlockCall, InstData, Merge, Value, ValueDef};
 
 /// Scalars of a composite that is copied without a loop, at most: optimisations see through such copies.
@@ -21,7 +21,7 @@ enum From {
 }
 
 impl From {
-    fn map(&self, step: impl FnOnce(&Pointer) -> Checked<Pointer>) -> Checked<Self> {
+    fn map(&self, step: impl FnOnce(&Pointer) -> InstResult<Pointer>) -> InstResult<Self> {
         Ok(match self {
             Self::Memory(pointer, access, word) => Self::Memory(step(pointer)?, *access, *word),
             Self::Null => Self::Null,
@@ -36,7 +36,7 @@ impl Translator<'_> {
     }
 
     /// Copies a large composite from a load to the store that follows and is its only use; returns whether it did.
-    pub(super) fn load_and_store(&mut self, load: &Inst, next: Option<&Inst>) -> Checked<bool> {
+    pub(super) fn load_and_store(&mut self, load: &Inst, next: Option<&Inst>) -> InstResult<bool> {
         let Some(store) = next.filter(|next| load.op == Op::Load && next.op == Op::Store) else { return Ok(false) };
         if !self.is_large(load.ty) || self.mentions(load.id).all != 1 {
             return Ok(false);
@@ -59,7 +59,13 @@ impl Translator<'_> {
     }
 
     /// Copies a large composite between pointers; returns whether it did.
-    pub(super) fn copy_large(&mut self, target: &Pointer, to: Access, source: &Pointer, from: Access) -> Checked<bool> {
+    pub(super) fn copy_large(
+        &mut self,
+        target: &Pointer,
+        to: Access,
+        source: &Pointer,
+        from: Access,
+    ) -> InstResult<bool> {
         let one_type = target.pointee() == source.pointee();
         if !one_type || !self.is_large(target.pointee()) || !self.are_apart(target, source) {
             return Ok(false);
@@ -70,7 +76,7 @@ impl Translator<'_> {
     }
 
     /// Stores a large composite of zeros; returns whether it did.
-    pub(super) fn store_null(&mut self, target: &Pointer, value: Id, access: Access) -> Checked<bool> {
+    pub(super) fn store_null(&mut self, target: &Pointer, value: Id, access: Access) -> InstResult<bool> {
         let is_null = self.constants.get(value).is_some_and(|null| null.bits.is_none() && null.ty == target.pointee());
         if !is_null || !self.is_large(target.pointee()) || !is_plain(target) {
             return Ok(false);
@@ -128,16 +134,16 @@ impl Translator<'_> {
         to: Access,
         source: &Pointer,
         from: Access,
-    ) -> Checked<()> {
+    ) -> InstResult<()> {
         self.copy(target, to, &From::Memory(source.clone(), from, self.builder.origin()))
     }
 
-    fn copy(&mut self, target: &Pointer, to: Access, source: &From) -> Checked<()> {
+    fn copy(&mut self, target: &Pointer, to: Access, source: &From) -> InstResult<()> {
         self.spend(1)?;
         let ty = target.pointee();
         let info = self.types.get(ty)?;
         match &info.ty {
-            Type::Struct { members } if self.is_large(ty) => {
+            SpirvType::Struct { members } if self.is_large(ty) => {
                 for (number, member) in (0..).zip(members) {
                     let source = source.map(|source| self.member(source, member, number))?;
                     let target = self.member(target, member, number)?;
@@ -145,7 +151,7 @@ impl Translator<'_> {
                 }
                 Ok(())
             }
-            Type::Array { count, .. } if self.is_large(ty) => self.copy_elements(target, to, source, *count),
+            SpirvType::Array { count, .. } if self.is_large(ty) => self.copy_elements(target, to, source, *count),
             _ => {
                 let value = match source {
                     From::Memory(pointer, access, word) => {
@@ -162,7 +168,7 @@ impl Translator<'_> {
         }
     }
 
-    fn copy_elements(&mut self, target: &Pointer, to: Access, source: &From, count: u32) -> Checked<()> {
+    fn copy_elements(&mut self, target: &Pointer, to: Access, source: &From, count: u32) -> InstResult<()> {
         let [head, body, next, done] = [(); 4].map(|()| self.builder.create_block());
         let [zero, one, count] = [0, 1, count].map(|number| self.builder.constant(number));
         self.builder.push(InstData::Jump { to: BlockCall { block: head, args: [zero].as_slice().into() } });
@@ -185,14 +191,14 @@ impl Translator<'_> {
     }
 
     /// A pointer to a member of a structure.
-    pub(super) fn member(&self, pointer: &Pointer, member: &Member, number: u32) -> Checked<Pointer> {
+    pub(super) fn member(&self, pointer: &Pointer, member: &Member, number: u32) -> InstResult<Pointer> {
         let mut pointer = pointer.clone();
         pointer.step_into(&self.types, member, number)?;
         Ok(pointer)
     }
 
     /// A pointer to an element of an array.
-    pub(super) fn element(&mut self, pointer: &Pointer, index: Value) -> Checked<Pointer> {
+    pub(super) fn element(&mut self, pointer: &Pointer, index: Value) -> InstResult<Pointer> {
         let mut pointer = pointer.clone();
         let elements = pointer.place.elements(&self.types)?;
         pointer.element_stride = Some(elements.stride);

@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 use spirv::{BuiltIn, Decoration, FPRoundingMode, Op};
 
-use super::words::{Checked, Id, Inst, operand, text};
+use super::words::{Id, Inst, InstResult, operand, text};
 
 /// Decorations of an id.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,7 +88,7 @@ impl Annotations {
     }
 
     /// Handles an annotation or name; `false` for other instructions.
-    pub(super) fn take(&mut self, inst: &Inst, operands: &[u32]) -> Checked<bool> {
+    pub(super) fn take(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<bool> {
         match inst.op {
             Op::Name => {
                 let name = text(&operands[1..])?;
@@ -125,7 +125,7 @@ impl Annotations {
     }
 
     /// `OpGroupDecorate`: applies a group's decorations to its targets.
-    fn group(&mut self, operands: &[u32]) -> Checked<()> {
+    fn group(&mut self, operands: &[u32]) -> InstResult<()> {
         let group = self.ids.get(&operand(operands, 0)?).cloned().unwrap_or_default();
         for &target in &operands[1..] {
             self.ids.entry(target).or_default().merge(&group);
@@ -134,7 +134,7 @@ impl Annotations {
     }
 
     /// `OpGroupMemberDecorate`: the same for structure members.
-    fn group_of_members(&mut self, operands: &[u32]) -> Checked<()> {
+    fn group_of_members(&mut self, operands: &[u32]) -> InstResult<()> {
         let group = self.groups.get(&operand(operands, 0)?).cloned().unwrap_or_default();
         for target in operands[1..].chunks(2) {
             let key = (operand(target, 0)?, operand(target, 1)?);
@@ -197,15 +197,15 @@ impl MemoryDecorations {
     }
 }
 
-fn decoration(word: u32) -> Checked<Decoration> {
+fn decoration(word: u32) -> InstResult<Decoration> {
     Decoration::from_u32(word).ok_or_else(|| format!("unknown decoration {word}"))
 }
 
-fn builtin(word: u32) -> Checked<BuiltIn> {
+fn builtin(word: u32) -> InstResult<BuiltIn> {
     BuiltIn::from_u32(word).ok_or_else(|| format!("unknown built-in {word}"))
 }
 
-pub(super) fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Checked<()> {
+pub(super) fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> InstResult<()> {
     let decoration = decoration(word)?;
     match decoration {
         Decoration::DescriptorSet => to.set = Some(operand(literals, 0)?),
@@ -228,7 +228,7 @@ pub(super) fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Che
     Ok(())
 }
 
-pub(super) fn decorate_member(to: &mut MemberDecorations, word: u32, literals: &[u32]) -> Checked<()> {
+pub(super) fn decorate_member(to: &mut MemberDecorations, word: u32, literals: &[u32]) -> InstResult<()> {
     let decoration = decoration(word)?;
     match decoration {
         Decoration::Offset => to.offset = Some(operand(literals, 0)?),

@@ -4,13 +4,13 @@
 use spirv::Op;
 
 use super::stages;
-use super::translate::{Definition, Translator};
-use super::words::{Checked, Inst, operand};
+use super::translate::{IdDefinition, Translator};
+use super::words::{Inst, InstResult, operand};
 use crate::ir::AtomicOp;
 
 impl Translator<'_> {
     /// Translates an instruction that is neither `OpPhi`, a call, a merge nor a terminator.
-    pub(super) fn dispatch(&mut self, inst: &Inst) -> Checked<()> {
+    pub(super) fn dispatch(&mut self, inst: &Inst) -> InstResult<()> {
         let operands = self.sections.words.operands(inst);
         if stages::is_of_fragments(inst.op) {
             return Err("only fragment shaders have the instruction".into());
@@ -93,7 +93,7 @@ impl Translator<'_> {
             Op::CopyLogical => self.copy_logical(inst.ty, operands)?,
             Op::Select => self.select(inst, operands)?,
             Op::Undef if !self.has_values(inst.ty)? => {
-                self.frame.values.insert(inst.id, Definition::Undefined(inst.ty));
+                self.frame.values.insert(inst.id, IdDefinition::Undefined(inst.ty));
                 return Ok(());
             }
             Op::Undef => self.zero(inst.ty)?,

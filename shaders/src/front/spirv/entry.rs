@@ -5,12 +5,12 @@ use spirv::{BuiltIn, ExecutionMode, Op};
 use super::super::Error;
 use super::arithmetic::ArithmeticType;
 use super::constants::Constants;
-use super::group::Relation;
+use super::group::MaskRelation;
 use super::module::{EntryPoint, Sections};
 use super::pointer::Input;
 use super::scalar::Scalar;
 use super::types::Types;
-use super::words::{Checked, Id, Inst, operand};
+use super::words::{Id, Inst, InstResult, operand};
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir;
 
@@ -18,7 +18,7 @@ use crate::ir;
 pub(in crate::front) const MAX_INVOCATIONS: u64 = 1024;
 
 /// Source of a built-in, and the shape that it must be declared with.
-pub(super) fn input(builtin: BuiltIn) -> Checked<(Input, ArithmeticType)> {
+pub(super) fn input(builtin: BuiltIn) -> InstResult<(Input, ArithmeticType)> {
     use ir::BuiltIn as B;
     let scalar = ArithmeticType::Scalar(Scalar::I32);
     let (vector, ballot) = (ArithmeticType::Vector(Scalar::I32, 3), ArithmeticType::Vector(Scalar::I32, 4));
@@ -31,11 +31,11 @@ pub(super) fn input(builtin: BuiltIn) -> Checked<(Input, ArithmeticType)> {
         BuiltIn::NumSubgroups => (Input::BuiltIn(B::NumSubgroups), scalar),
         BuiltIn::SubgroupId => (Input::BuiltIn(B::SubgroupId), scalar),
         BuiltIn::SubgroupLocalInvocationId => (Input::BuiltIn(B::SubgroupLocalInvocationId), scalar),
-        BuiltIn::SubgroupEqMask => (Input::Mask(Relation::Eq), ballot),
-        BuiltIn::SubgroupGeMask => (Input::Mask(Relation::Ge), ballot),
-        BuiltIn::SubgroupGtMask => (Input::Mask(Relation::Gt), ballot),
-        BuiltIn::SubgroupLeMask => (Input::Mask(Relation::Le), ballot),
-        BuiltIn::SubgroupLtMask => (Input::Mask(Relation::Lt), ballot),
+        BuiltIn::SubgroupEqMask => (Input::Mask(MaskRelation::Eq), ballot),
+        BuiltIn::SubgroupGeMask => (Input::Mask(MaskRelation::Ge), ballot),
+        BuiltIn::SubgroupGtMask => (Input::Mask(MaskRelation::Gt), ballot),
+        BuiltIn::SubgroupLeMask => (Input::Mask(MaskRelation::Le), ballot),
+        BuiltIn::SubgroupLtMask => (Input::Mask(MaskRelation::Lt), ballot),
         BuiltIn::SubgroupSize => (Input::Constant(SUBGROUP_SIZE), scalar),
         BuiltIn::DeviceIndex => (Input::Constant(0), scalar),
         other => return Err(format!("built-in {other:?} is not supported")),
@@ -83,7 +83,7 @@ pub(super) fn workgroup_size(
 }
 
 /// Checks that a workgroup size is within the limits.
-pub(in crate::front) fn check_size(size: [u32; 3]) -> Checked<()> {
+pub(in crate::front) fn check_size(size: [u32; 3]) -> InstResult<()> {
     let invocations = size.iter().try_fold(1u64, |all, &one| all.checked_mul(u64::from(one))).unwrap_or(u64::MAX);
     if (1..=MAX_INVOCATIONS).contains(&invocations) {
         return Ok(());
@@ -106,7 +106,7 @@ pub(super) fn holds_always(mode: ExecutionMode) -> bool {
     )
 }
 
-fn execution_mode(types: &Types, constants: &Constants, inst: &Inst, operands: &[u32]) -> Checked<Option<[u32; 3]>> {
+fn execution_mode(types: &Types, constants: &Constants, inst: &Inst, operands: &[u32]) -> InstResult<Option<[u32; 3]>> {
     let number = operand(operands, 1)?;
     let mode = ExecutionMode::from_u32(number).ok_or_else(|| format!("unknown execution mode {number}"))?;
     let literals = [operand(operands, 2), operand(operands, 3), operand(operands, 4)];
@@ -116,7 +116,7 @@ fn execution_mode(types: &Types, constants: &Constants, inst: &Inst, operands: &
             Ok(Some([x?, y?, z?]))
         }
         ExecutionMode::LocalSizeId if inst.op == Op::ExecutionModeId => {
-            let constant = |id: Checked<Id>| constants.uint(types, id?);
+            let constant = |id: InstResult<Id>| constants.uint(types, id?);
             let [x, y, z] = literals;
             Ok(Some([constant(x)?, constant(y)?, constant(z)?]))
         }

@@ -7,7 +7,7 @@
 use spirv::{Capability, Op, StorageClass};
 
 use super::mixed_dot;
-use super::words::{Checked, Words, string};
+use super::words::{InstResult, Words, string};
 
 /// A minor version of SPIR-V 1: that which has a feature in its core.
 type Minor = u8;
@@ -79,7 +79,7 @@ fn enabling(capability: Capability) -> Option<Enabled> {
 
 /// The first feature before instruction `end` that neither an `OpExtension` nor the version enables: its word, and what
 /// is missing.
-pub(super) fn missing(words: &Words, end: usize) -> Checked<Option<(u32, String)>> {
+pub(super) fn missing(words: &Words, end: usize) -> InstResult<Option<(u32, String)>> {
     let globals = &words.insts[..end];
     let mut declared = Vec::new();
     for inst in globals.iter().filter(|inst| inst.op == Op::Extension) {

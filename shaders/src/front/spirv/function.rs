@@ -9,28 +9,28 @@ use smallvec::SmallVec;
 use spirv::{Capability, Op};
 
 use super::super::Error;
-use super::body::{BasicBlock, Function, Reach};
+use super::body::{BasicBlock, FunctionBody, Reachability};
 use super::by_reference::Mentions;
 use super::composite::{Composite, expect_type};
 use super::pointer::Pointer;
-use super::translate::{Definition, Translator};
-use super::types::Type;
-use super::words::{Checked, Id, Inst, operand};
+use super::translate::{IdDefinition, Translator};
+use super::types::SpirvType;
+use super::words::{Id, Inst, InstResult, operand};
 use crate::ir::{Block, BlockCall, InstData, Merge};
 
 /// Call depth, at most.
 const MAX_DEPTH: usize = 64;
 
 /// A function, its parameters, and the number of uses of its large values, if it takes such values.
-type PreparedCall<'m> = (&'m Function, HashMap<Id, Definition>, Option<HashMap<Id, Mentions>>);
+type PreparedCall<'m> = (&'m FunctionBody, HashMap<Id, IdDefinition>, Option<HashMap<Id, Mentions>>);
 
 /// A function that is being inlined.
 #[derive(Debug)]
 pub(super) struct InlinedCall<'m> {
     /// The function.
-    pub(super) function: &'m Function,
+    pub(super) function: &'m FunctionBody,
     /// The values of its ids, as far as they are defined.
-    pub(super) values: HashMap<Id, Definition>,
+    pub(super) values: HashMap<Id, IdDefinition>,
     /// The kernel's block for each of its blocks that is reachable or named by a construct.
     pub(super) blocks: Vec<Option<Block>>,
     /// Label of the current block.
@@ -60,7 +60,7 @@ pub(super) enum ReturnEffect {
 
 impl<'m> InlinedCall<'m> {
     /// A frame before the first block.
-    pub(super) fn new(function: &'m Function, exit: ReturnEffect) -> Self {
+    pub(super) fn new(function: &'m FunctionBody, exit: ReturnEffect) -> Self {
         let blocks = vec![None; function.blocks.len()];
         Self {
             function,
@@ -81,7 +81,7 @@ impl<'m> Translator<'m> {
     pub(super) fn entry(&mut self) -> Result<(), Error> {
         let function = self.frame.function;
         self.calls.push(function.id);
-        let is_void = matches!(self.types.get(function.result).map(|info| info.ty.clone()), Ok(Type::Void));
+        let is_void = matches!(self.types.get(function.result).map(|info| info.ty.clone()), Ok(SpirvType::Void));
         if !function.params.is_empty() || !is_void {
             return Err(self.sections.error(function.word, "an entry point takes no parameters and returns nothing"));
         }
@@ -132,7 +132,7 @@ impl<'m> Translator<'m> {
     }
 
     /// The called function, with its parameters' values and the number of their uses.
-    fn prepare(&mut self, inst: &Inst) -> Checked<PreparedCall<'m>> {
+    fn prepare(&mut self, inst: &Inst) -> InstResult<PreparedCall<'m>> {
         let operands = self.sections.words.operands(inst);
         let id = operand(operands, 0)?;
         let function = self.sections.functions.get(&id).ok_or_else(|| format!("%{id} is not a function"))?;
@@ -168,7 +168,7 @@ impl<'m> Translator<'m> {
             let value = match self.by_reference(argument).filter(|_| is_by_reference).cloned() {
                 Some(memory) => {
                     expect_type(ty, memory.pointee())?;
-                    Definition::ByReference(memory)
+                    IdDefinition::ByReference(memory)
                 }
                 None => self.argument(ty, argument)?,
             };
@@ -177,9 +177,9 @@ impl<'m> Translator<'m> {
         Ok((function, values, mentions))
     }
 
-    fn check_signature(&self, function: &Function) -> Checked<()> {
+    fn check_signature(&self, function: &FunctionBody) -> InstResult<()> {
         let matches = match &self.types.get(function.ty)?.ty {
-            Type::Function { result, params } => {
+            SpirvType::Function { result, params } => {
                 *result == function.result && params.iter().eq(function.params.iter().map(|(_, ty)| ty))
             }
             _ => false,
@@ -187,23 +187,23 @@ impl<'m> Translator<'m> {
         if matches { Ok(()) } else { Err("the function does not have its OpTypeFunction".into()) }
     }
 
-    fn argument(&mut self, ty: Id, argument: Id) -> Checked<Definition> {
-        if let Some(Definition::Undefined(of)) = self.frame.values.get(&argument) {
+    fn argument(&mut self, ty: Id, argument: Id) -> InstResult<IdDefinition> {
+        if let Some(IdDefinition::Undefined(of)) = self.frame.values.get(&argument) {
             expect_type(ty, *of)?;
-            return Ok(Definition::Undefined(ty));
+            return Ok(IdDefinition::Undefined(ty));
         }
-        if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
+        if matches!(self.types.get(ty)?.ty, SpirvType::Pointer { .. }) {
             let pointer = self.pointer(argument)?;
             pointer.expect_type(&self.types, ty)?;
-            return Ok(Definition::Pointer(pointer));
+            return Ok(IdDefinition::Pointer(pointer));
         }
         let value = self.value(argument)?;
         expect_type(ty, value.ty)?;
-        Ok(Definition::Value(value))
+        Ok(IdDefinition::Value(value))
     }
 
     /// Ends the current block with a construct around the call; returns the block after it.
-    fn open_join(&mut self, function: &Function, is_by_reference: bool) -> Checked<Block> {
+    fn open_join(&mut self, function: &FunctionBody, is_by_reference: bool) -> InstResult<Block> {
         let join = self.builder.create_block();
         if !is_by_reference {
             for &scalar in &*self.types.scalars(function.result)? {
@@ -217,10 +217,10 @@ impl<'m> Translator<'m> {
         Ok(join)
     }
 
-    fn joined(&mut self, function: &Function, join: Block) -> Option<Composite> {
+    fn joined(&mut self, function: &FunctionBody, join: Block) -> Option<Composite> {
         self.builder.switch_to(join);
         let params = self.builder.kernel().blocks[join].params.clone();
-        let is_void = matches!(self.types.get(function.result).map(|info| info.ty.clone()), Ok(Type::Void));
+        let is_void = matches!(self.types.get(function.result).map(|info| info.ty.clone()), Ok(SpirvType::Void));
         (!is_void).then(|| Composite { ty: function.result, values: params.as_slice().into() })
     }
 
@@ -232,7 +232,7 @@ impl<'m> Translator<'m> {
             let Some(into) = self.frame.blocks[index] else { continue };
             self.builder.switch_to(into);
             self.builder.set_origin(block.word);
-            if block.reach != Reach::Yes {
+            if block.reach != Reachability::Yes {
                 self.builder.push(InstData::Unreachable);
                 continue;
             }
@@ -255,7 +255,7 @@ impl<'m> Translator<'m> {
 
     /// A loop's back edge leads to the block that opens the loop, so a header must be one block in the kernel: if it
     /// contains a call, an image write or an access by address, the code after its phis moves to a block of its own.
-    fn split_head(&mut self, block: &BasicBlock) -> Checked<()> {
+    fn split_head(&mut self, block: &BasicBlock) -> InstResult<()> {
         self.frame.construct_is_open = false;
         let has_addresses = self.sections.declares(Capability::PhysicalStorageBufferAddresses);
         let spreads = |inst: &Inst| match inst.op {
@@ -277,14 +277,14 @@ impl<'m> Translator<'m> {
         Ok(())
     }
 
-    fn create_blocks(&mut self, function: &Function) -> Result<(), Error> {
+    fn create_blocks(&mut self, function: &FunctionBody) -> Result<(), Error> {
         for (index, block) in function.blocks.iter().enumerate() {
-            if block.reach == Reach::No {
+            if block.reach == Reachability::No {
                 continue;
             }
             let into = if index == 0 { self.builder.current() } else { self.builder.create_block() };
             self.frame.blocks[index] = Some(into);
-            if block.reach == Reach::Yes {
+            if block.reach == Reachability::Yes {
                 for phi in &block.phis {
                     self.declare_phi(block, phi, into).map_err(|message| self.error(phi, &message))?;
                 }
@@ -293,7 +293,7 @@ impl<'m> Translator<'m> {
         Ok(())
     }
 
-    fn declare_phi(&mut self, block: &BasicBlock, phi: &Inst, into: Block) -> Checked<()> {
+    fn declare_phi(&mut self, block: &BasicBlock, phi: &Inst, into: Block) -> InstResult<()> {
         let operands = self.sections.words.operands(phi);
         for parent in operands.iter().skip(1).step_by(2) {
             if !block.predecessors.contains(parent) {
@@ -322,7 +322,7 @@ impl<'m> Translator<'m> {
     }
 
     /// A branch from the current block to a block of the function, with the arguments for its phis.
-    pub(super) fn edge(&mut self, label: Id) -> Checked<BlockCall> {
+    pub(super) fn edge(&mut self, label: Id) -> InstResult<BlockCall> {
         let function = self.frame.function;
         let no_block = || format!("%{label} is not a block of the function");
         let index = *function.index.get(&label).ok_or_else(no_block)?;

@@ -3,21 +3,21 @@
 use super::composite::Composite;
 use super::scalar::Scalar;
 use super::translate::{Translator, shared};
-use super::types::Type;
-use super::words::{Checked, Id, Inst, operand, text};
-use crate::host::{ComponentKind, MAX_MESSAGE_WORDS, Message, Operand};
+use super::types::SpirvType;
+use super::words::{Id, Inst, InstResult, operand, text};
+use crate::host::{ComponentKind, MAX_MESSAGE_WORDS, Message, MessageOperand};
 use crate::ir::{self, BuiltIn, InstData, Scope, Value};
 
 impl Translator<'_> {
     /// `OpReadClockKHR`: 64 bits, as one integer or two words.
-    pub(super) fn read_clock(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn read_clock(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let scope = self.scope(operand(operands, 0)?)?;
         if !matches!(scope, Scope::Device | Scope::Subgroup) {
             return Err(format!("a clock of scope {scope:?} (VUID-StandaloneSpirv-OpReadClockKHR-04652)"));
         }
         let fits = matches!(
             self.types.get(inst.ty)?.ty,
-            Type::Scalar(Scalar::I64) | Type::Vector { scalar: Scalar::I32, count: 2, .. }
+            SpirvType::Scalar(Scalar::I64) | SpirvType::Vector { scalar: Scalar::I32, count: 2, .. }
         );
         if !fits {
             return Err("the result is neither an integer of 64 bits nor a vector of two words".into());
@@ -29,7 +29,7 @@ impl Translator<'_> {
     }
 
     /// `DebugPrintf`. Since it is non-semantic, operands that cannot be printed are left out.
-    pub(super) fn debug_printf(&mut self, operands: &[Id]) -> Checked<()> {
+    pub(super) fn debug_printf(&mut self, operands: &[Id]) -> InstResult<()> {
         let (Some(&1), Some(&format)) = (operands.get(1), operands.get(2)) else { return Ok(()) };
         let Some(text) = self.text(format) else { return Ok(()) };
         // A long text costs time each time its function is inlined.
@@ -45,9 +45,9 @@ impl Translator<'_> {
             }
             let value = self.value(id)?;
             let (scalar, count) = match self.types.get(value.ty)?.ty {
-                Type::Scalar(scalar) => (scalar, 1),
-                Type::Vector { scalar, count, .. } => (scalar, count),
-                Type::Pointer { .. } if value.values.len() == 2 => (Scalar::I64, 1),
+                SpirvType::Scalar(scalar) => (scalar, 1),
+                SpirvType::Vector { scalar, count, .. } => (scalar, count),
+                SpirvType::Pointer { .. } if value.values.len() == 2 => (Scalar::I64, 1),
                 _ => return Ok(()),
             };
             let kind = match scalar {
@@ -56,7 +56,7 @@ impl Translator<'_> {
                 _ if scalar.is_float() => ComponentKind::Float,
                 _ => return Ok(()),
             };
-            message.operands.push(Operand { kind, bits: scalar.bits(), count });
+            message.operands.push(MessageOperand { kind, bits: scalar.bits(), count });
             for &value in &*value.values {
                 args.push(match self.builder.ty(value) {
                     ir::Type::Bool => self.builder.pure(ir::Op::BoolToInt, &[value]),

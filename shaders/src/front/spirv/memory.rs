@@ -5,12 +5,12 @@ use std::rc::Rc;
 use spirv::{MemoryAccess, StorageClass};
 
 use super::composite::{Composite, expect_type};
-use super::layout::{Layout, Spot};
+use super::layout::{LayoutRules, Spot};
 use super::pointer::{Input, Pointer, Root};
 use super::scalar::Scalar;
-use super::translate::{Definition, Translator, shared};
-use super::types::Type;
-use super::words::{Checked, Id, Inst, operand};
+use super::translate::{IdDefinition, Translator, shared};
+use super::types::SpirvType;
+use super::words::{Id, Inst, InstResult, operand};
 use crate::ir::{self, Access, InstData, Value, Width};
 
 /// Memory operands of an instruction that loads, stores, or both.
@@ -25,8 +25,8 @@ pub(super) struct MemoryOperands {
 }
 
 impl Translator<'_> {
-    pub(super) fn function_variable(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
-        let Type::Pointer { class: StorageClass::Function, pointee } = self.types.get(inst.ty)?.ty else {
+    pub(super) fn function_variable(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
+        let SpirvType::Pointer { class: StorageClass::Function, pointee } = self.types.get(inst.ty)?.ty else {
             return Err("a variable in a function must have storage class Function".into());
         };
         let pointer = self.storage(inst.id, StorageClass::Function, pointee)?;
@@ -44,7 +44,7 @@ impl Translator<'_> {
         self.store(&pointer, &value, Access::default())
     }
 
-    pub(super) fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let (MemoryOperands { load: access, alignment, .. }, _) = self.memory_operands(&operands[1..])?;
         if self.load_by_reference(inst, &pointer, access)? {
@@ -60,7 +60,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    pub(super) fn store_op(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn store_op(&mut self, operands: &[u32]) -> InstResult<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let (MemoryOperands { store: access, alignment, .. }, _) = self.memory_operands(&operands[2..])?;
         let value = operand(operands, 1)?;
@@ -72,7 +72,7 @@ impl Translator<'_> {
         self.store(&pointer, &value, access)
     }
 
-    pub(super) fn copy_memory(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn copy_memory(&mut self, operands: &[u32]) -> InstResult<()> {
         let target = self.pointer(operand(operands, 0)?)?;
         let source = self.pointer(operand(operands, 1)?)?;
         // The first operands are of both, or of the target if more follow.
@@ -88,14 +88,14 @@ impl Translator<'_> {
         self.store(&target, &value, to)
     }
 
-    pub(super) fn copy_object(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn copy_object(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let from = operand(operands, 0)?;
-        if let Some(Definition::Undefined(ty)) = self.frame.values.get(&from).cloned() {
+        if let Some(IdDefinition::Undefined(ty)) = self.frame.values.get(&from).cloned() {
             expect_type(inst.ty, ty)?;
-            self.frame.values.insert(inst.id, Definition::Undefined(ty));
+            self.frame.values.insert(inst.id, IdDefinition::Undefined(ty));
             return Ok(());
         }
-        if let Some(Definition::Pointer(pointer)) = self.frame.values.get(&from).cloned() {
+        if let Some(IdDefinition::Pointer(pointer)) = self.frame.values.get(&from).cloned() {
             pointer.expect_type(&self.types, inst.ty)?;
             self.bind_pointer(inst.id, pointer);
             return Ok(());
@@ -113,7 +113,7 @@ impl Translator<'_> {
     }
 
     /// `(size - offset) / stride`; 0 if the buffer ends before the array.
-    pub(super) fn array_length(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn array_length(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let number = operand(operands, 1)?;
         if pointer.is_variable {
@@ -123,10 +123,10 @@ impl Translator<'_> {
             return Err("queries the length of an array that is not in a buffer".into());
         };
         let info = self.types.get(pointer.pointee())?;
-        let Type::Struct { members } = &info.ty else { return Err("the pointer is not to a structure".into()) };
+        let SpirvType::Struct { members } = &info.ty else { return Err("the pointer is not to a structure".into()) };
         let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
         let (place, offset) = pointer.place.member(&self.types, member, number)?;
-        if !matches!(self.types.get(place.ty)?.ty, Type::RuntimeArray { .. }) {
+        if !matches!(self.types.get(place.ty)?.ty, SpirvType::RuntimeArray { .. }) {
             return Err(format!("member {number} is not a runtime array"));
         }
         let stride = place.elements(&self.types)?.stride;
@@ -139,7 +139,7 @@ impl Translator<'_> {
         let bytes = self.builder.pure(ir::Op::ISub, &[end, offset]);
         let stride = self.builder.constant(stride);
         let count = self.builder.pure(ir::Op::UDiv, &[bytes, stride]);
-        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::I32)) {
+        if !matches!(self.types.get(inst.ty)?.ty, SpirvType::Scalar(Scalar::I32)) {
             return Err("the result is not an integer".into());
         }
         self.bind(inst.id, Composite { ty: inst.ty, values: Rc::from([count]) });
@@ -147,14 +147,14 @@ impl Translator<'_> {
     }
 
     /// Parses the memory operands at the start of a list, and returns the remaining operands.
-    pub(super) fn memory_operands<'a>(&self, operands: &'a [u32]) -> Checked<(MemoryOperands, &'a [u32])> {
+    pub(super) fn memory_operands<'a>(&self, operands: &'a [u32]) -> InstResult<(MemoryOperands, &'a [u32])> {
         let mut parsed = MemoryOperands::default();
         let Some((&word, mut rest)) = operands.split_first() else { return Ok((parsed, operands)) };
         let mask = MemoryAccess::from_bits(word).ok_or_else(|| format!("unknown memory operands {word:#x}"))?;
         let mut next = || {
             let (&first, after) = rest.split_first().ok_or("a memory operand is missing")?;
             rest = after;
-            Checked::Ok(first)
+            InstResult::Ok(first)
         };
         if mask.contains(MemoryAccess::ALIGNED) {
             parsed.alignment = Some(next()?);
@@ -182,13 +182,13 @@ impl Translator<'_> {
         }
     }
 
-    fn spots(&mut self, pointer: &Pointer) -> Checked<Vec<Spot>> {
+    fn spots(&mut self, pointer: &Pointer) -> InstResult<Vec<Spot>> {
         let count = self.types.scalars(pointer.pointee())?.len();
         self.spend(count)?;
         let mut spots = Vec::with_capacity(count);
         pointer.place.spots(&self.types, 0, &mut spots)?;
         let has_bool = spots.iter().any(|(_, scalar)| *scalar == Scalar::Bool);
-        if has_bool && pointer.place.layout == Layout::Explicit {
+        if has_bool && pointer.place.layout == LayoutRules::Explicit {
             return Err("a bool has no place in a block".into());
         }
         Ok(spots)
@@ -204,7 +204,7 @@ impl Translator<'_> {
     }
 
     /// Loads the value that a pointer points to.
-    pub(super) fn load(&mut self, pointer: &Pointer, access: Access) -> Checked<Composite> {
+    pub(super) fn load(&mut self, pointer: &Pointer, access: Access) -> InstResult<Composite> {
         let access = self.combine(pointer, access);
         let spots = self.spots(pointer)?;
         let Some((near, reached)) = self.near(pointer, &spots) else {
@@ -224,7 +224,7 @@ impl Translator<'_> {
         Ok(Composite { ty: pointer.pointee(), values })
     }
 
-    fn load_spots(&mut self, pointer: &Pointer, spots: &[Spot], access: Access) -> Checked<Composite> {
+    fn load_spots(&mut self, pointer: &Pointer, spots: &[Spot], access: Access) -> InstResult<Composite> {
         let mut values = Vec::with_capacity(spots.len());
         let mut at = 0;
         while let Some(&(delta, scalar)) = spots.get(at) {
@@ -250,7 +250,7 @@ impl Translator<'_> {
         let (first, scalar) = spots[0];
         let bytes = scalar.bytes();
         let count = (4 / bytes.max(1)).max(1) as usize;
-        if count < 2 || pointer.place.layout != Layout::Explicit || !pointer.is_aligned(first) {
+        if count < 2 || pointer.place.layout != LayoutRules::Explicit || !pointer.is_aligned(first) {
             return 1;
         }
         let next = |(spot, number): (&Spot, u32)| *spot == (first.wrapping_add(number * bytes), scalar);
@@ -288,7 +288,7 @@ impl Translator<'_> {
         }
     }
 
-    fn load_input(&mut self, pointer: &Pointer, delta: u32) -> Checked<Value> {
+    fn load_input(&mut self, pointer: &Pointer, delta: u32) -> InstResult<Value> {
         let Root::Input { source } = pointer.root else { return Err("the pointer has no place in memory".into()) };
         let components: Rc<[Value]> = match source {
             Input::Constant(value) => shared([self.builder.constant(value)]),
@@ -305,7 +305,7 @@ impl Translator<'_> {
     }
 
     /// Stores a value through a pointer.
-    pub(super) fn store(&mut self, pointer: &Pointer, value: &Composite, access: Access) -> Checked<()> {
+    pub(super) fn store(&mut self, pointer: &Pointer, value: &Composite, access: Access) -> InstResult<()> {
         expect_type(pointer.pointee(), value.ty)?;
         pointer.check_writable()?;
         let access = self.combine(pointer, access);
@@ -322,7 +322,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn store_spots(&mut self, pointer: &Pointer, spots: &[Spot], value: &Composite, access: Access) -> Checked<()> {
+    fn store_spots(&mut self, pointer: &Pointer, spots: &[Spot], value: &Composite, access: Access) -> InstResult<()> {
         let mut at = 0;
         while let Some(&(delta, scalar)) = spots.get(at) {
             let parts = self.subwords_of_word(pointer, &spots[at..]);
@@ -371,7 +371,7 @@ impl Translator<'_> {
     }
 
     /// The place of an atomic's scalar, its type, and its access width.
-    pub(super) fn atomic_place(&mut self, id: Id) -> Checked<(Pointer, ir::Place, Scalar, Width)> {
+    pub(super) fn atomic_place(&mut self, id: Id) -> InstResult<(Pointer, ir::Place, Scalar, Width)> {
         let mut pointer = self.pointer(id)?;
         if let Root::Address { .. } = pointer.root {
             // Smaller if the type requires less.
@@ -379,7 +379,9 @@ impl Translator<'_> {
             pointer = self.exact(&pointer)?;
         }
         let scalar = match self.types.get(pointer.pointee())?.ty {
-            Type::Scalar(scalar) if scalar == Scalar::F16 || scalar != Scalar::Bool && scalar.bits() >= 32 => scalar,
+            SpirvType::Scalar(scalar) if scalar == Scalar::F16 || scalar != Scalar::Bool && scalar.bits() >= 32 => {
+                scalar
+            }
             _ => return Err("atomics are on integers of 32 and 64 bits and on floats only".into()),
         };
         let width = width(&pointer, scalar);
@@ -399,8 +401,8 @@ impl Translator<'_> {
 /// Access width of a scalar: sub-word only if the layout is explicit.
 fn width(pointer: &Pointer, scalar: Scalar) -> Width {
     match (pointer.place.layout, scalar.bits()) {
-        (Layout::Explicit, 8) => Width::Byte,
-        (Layout::Explicit, 16) => Width::Half,
+        (LayoutRules::Explicit, 8) => Width::Byte,
+        (LayoutRules::Explicit, 16) => Width::Half,
         _ => Width::Word,
     }
 }

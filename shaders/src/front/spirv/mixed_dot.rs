@@ -10,7 +10,7 @@ use super::arithmetic::ArithmeticType;
 use super::composite::Composite;
 use super::scalar::Scalar;
 use super::translate::Translator;
-use super::words::{Checked, Id, Inst};
+use super::words::{Id, Inst, InstResult};
 use crate::ir;
 
 /// Words of an instruction: opcode, type, result, two vectors and the accumulator.
@@ -35,7 +35,7 @@ pub(super) const STAND_IN: Op = Op::Dot;
 
 impl Translator<'_> {
     /// The sum of two products and the accumulator, which has this type.
-    pub(super) fn mixed_dot(&mut self, inst: &Inst, operands: &[Id], accumulator: Scalar) -> Checked<Composite> {
+    pub(super) fn mixed_dot(&mut self, inst: &Inst, operands: &[Id], accumulator: Scalar) -> InstResult<Composite> {
         let operands = self.operands(operands)?;
         let [(a, of_a), (b, of_b), (before, of_sum)] = &operands[..] else {
             return Err("the instruction takes 3 operands".into());

@@ -62,11 +62,11 @@ use translate::Translator;
 
 /// A parsed module.
 #[derive(Debug)]
-pub struct Module {
+pub struct SpirvModule {
     sections: Box<Sections>,
 }
 
-impl Module {
+impl SpirvModule {
     /// Splits the words into instructions, sections and functions, and checks what does not depend on a specialization.
     pub fn parse(words: &[u32]) -> Result<Self, Error> {
         Ok(Self { sections: Box::new(Sections::parse(words)?) })
@@ -185,7 +185,7 @@ impl Module {
         self.kernel_within(entry, specialization, &|_| true)
     }
 
-    /// As [`Module::kernel`]; asks whether there is room for the kernel while it grows.
+    /// As [`SpirvModule::kernel`]; asks whether there is room for the kernel while it grows.
     pub fn kernel_within(
         &self,
         entry: &str,

@@ -4,12 +4,12 @@ use foldhash::{HashMap, HashSet};
 use spirv::{Capability, ExecutionModel, Op, StorageClass};
 
 use super::super::{Error, Remark};
-use super::body::Function;
+use super::body::FunctionBody;
 use super::capability;
 use super::decorations::Annotations;
 use super::lines::Lines;
 use super::remark;
-use super::words::{Checked, Id, Inst, Words, op_name, operand, string};
+use super::words::{Id, Inst, InstResult, Words, op_name, operand, string};
 use crate::ir::MemoryModel;
 
 /// A compute entry point.
@@ -43,7 +43,7 @@ pub(super) struct Sections {
     /// `OpString`s.
     pub(super) strings: HashMap<Id, Inst>,
     /// Functions.
-    pub(super) functions: HashMap<Id, Function>,
+    pub(super) functions: HashMap<Id, FunctionBody>,
     /// Declared capabilities.
     capabilities: HashSet<Capability>,
     /// Whether workgroup variables are blocks with an explicit layout.
@@ -177,7 +177,7 @@ impl Sections {
         Ok(())
     }
 
-    fn global(&mut self, inst: &Inst, has_memory_model: &mut bool) -> Checked<()> {
+    fn global(&mut self, inst: &Inst, has_memory_model: &mut bool) -> InstResult<()> {
         let operands = self.words.operands(inst);
         if self.annotations.take(inst, operands)? {
             return Ok(());
@@ -210,7 +210,7 @@ impl Sections {
     }
 
     /// An extended instruction outside of a function.
-    fn non_semantic(&self, operands: &[u32]) -> Checked<()> {
+    fn non_semantic(&self, operands: &[u32]) -> InstResult<()> {
         match self.sets.get(&operand(operands, 0)?) {
             Some(ExtendedSet::NonSemantic | ExtendedSet::DebugPrintf) => Ok(()),
             _ => Err("OpExtInst outside of a function".into()),
@@ -230,7 +230,7 @@ impl Sections {
                 continue;
             }
             let (function, end) =
-                Function::parse(&self.words, at).map_err(|(word, message)| self.error(word, message))?;
+                FunctionBody::parse(&self.words, at).map_err(|(word, message)| self.error(word, message))?;
             self.functions.insert(function.id, function);
             at = end;
         }
@@ -251,7 +251,7 @@ pub(super) fn is_non_semantic(words: &Words, inst: &Inst) -> bool {
     set.is_some_and(|set| extended_set(words.operands(set)) == Ok(ExtendedSet::NonSemantic))
 }
 
-fn extended_set(operands: &[u32]) -> Checked<ExtendedSet> {
+fn extended_set(operands: &[u32]) -> InstResult<ExtendedSet> {
     let (name, _) = string(operands)?;
     match name.as_str() {
         "GLSL.std.450" => Ok(ExtendedSet::Glsl450),
@@ -264,7 +264,7 @@ fn extended_set(operands: &[u32]) -> Checked<ExtendedSet> {
 }
 
 /// `OpEntryPoint`; `None` for stages other than compute.
-fn entry_point(inst: &Inst, operands: &[u32]) -> Checked<Option<EntryPoint>> {
+fn entry_point(inst: &Inst, operands: &[u32]) -> InstResult<Option<EntryPoint>> {
     if operand(operands, 0)? != ExecutionModel::GLCompute as u32 {
         return Ok(None);
     }

@@ -15,8 +15,8 @@ use super::layout::Spot;
 use super::pointer::{Pointer, Root};
 use super::scalar::Scalar;
 use super::translate::{Translator, shared};
-use super::types::Type;
-use super::words::{Checked, Id, Inst, operand};
+use super::types::SpirvType;
+use super::words::{Id, Inst, InstResult, operand};
 use crate::ir::{self, Block, BlockCall, BufferSpace, InstData, Merge, Value};
 
 /// The fast and the slow path of an access, with their join block.
@@ -35,19 +35,19 @@ impl Translator<'_> {
     /// Whether a type is a physical pointer type.
     pub(super) fn is_address(&self, ty: Id) -> bool {
         let info = self.types.get(ty);
-        info.is_ok_and(|info| matches!(info.ty, Type::Pointer { class: StorageClass::PhysicalStorageBuffer, .. }))
+        info.is_ok_and(|info| matches!(info.ty, SpirvType::Pointer { class: StorageClass::PhysicalStorageBuffer, .. }))
     }
 
-    pub(super) fn address_of_integer(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> Checked<()> {
+    pub(super) fn address_of_integer(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> InstResult<()> {
         if !self.is_address(inst.ty) {
             return Err(format!("%{} is not the type of a pointer to PhysicalStorageBuffer", inst.ty));
         }
         let from = self.value(operand(operands, 0)?)?;
         let zero = self.builder.constant(0u32);
         let values = match (&self.types.get(from.ty)?.ty, &*from.values) {
-            (Type::Scalar(Scalar::I64), _) => from.values.clone(),
-            (Type::Vector { scalar: Scalar::I32, count: 2, .. }, _) if !convert => from.values.clone(),
-            (Type::Scalar(scalar), &[low]) if convert && scalar.is_int() => shared([low, zero]),
+            (SpirvType::Scalar(Scalar::I64), _) => from.values.clone(),
+            (SpirvType::Vector { scalar: Scalar::I32, count: 2, .. }, _) if !convert => from.values.clone(),
+            (SpirvType::Scalar(scalar), &[low]) if convert && scalar.is_int() => shared([low, zero]),
             _ if self.is_address(from.ty) && !convert => from.values.clone(),
             _ => return Err("the operand is not an integer of 64 bits".into()),
         };
@@ -55,15 +55,15 @@ impl Translator<'_> {
         Ok(())
     }
 
-    pub(super) fn integer_of_address(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> Checked<()> {
+    pub(super) fn integer_of_address(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> InstResult<()> {
         let from = self.value(operand(operands, 0)?)?;
         if !self.is_address(from.ty) {
             return Err("the operand is not a pointer to PhysicalStorageBuffer".into());
         }
         let values = match &self.types.get(inst.ty)?.ty {
-            Type::Scalar(Scalar::I64) => from.values,
-            Type::Vector { scalar: Scalar::I32, count: 2, .. } if !convert => from.values,
-            Type::Scalar(Scalar::I32) if convert => shared([from.values[0]]),
+            SpirvType::Scalar(Scalar::I64) => from.values,
+            SpirvType::Vector { scalar: Scalar::I32, count: 2, .. } if !convert => from.values,
+            SpirvType::Scalar(Scalar::I32) if convert => shared([from.values[0]]),
             _ => return Err("the result is not an integer of 64 bits".into()),
         };
         self.bind(inst.id, Composite { ty: inst.ty, values });
@@ -121,7 +121,7 @@ impl Translator<'_> {
     }
 
     /// The slow path: looks up the address of the access itself.
-    pub(super) fn exact(&mut self, pointer: &Pointer) -> Checked<Pointer> {
+    pub(super) fn exact(&mut self, pointer: &Pointer) -> InstResult<Pointer> {
         let Root::Address { address } = pointer.root else { return Ok(pointer.clone()) };
         let address = self.whole_address(pointer, address)?;
         Ok(pointer.rebased(address))
@@ -151,10 +151,10 @@ impl Translator<'_> {
 
     /// Steps to an array element, whose index may be signed and of any width. A chain keeps its base address and a
     /// 32-bit offset: steps that may not fit yield a new base address.
-    pub(super) fn step_by_address(&mut self, pointer: &mut Pointer, index: Id, stride: u32) -> Checked<bool> {
+    pub(super) fn step_by_address(&mut self, pointer: &mut Pointer, index: Id, stride: u32) -> InstResult<bool> {
         let Root::Address { address } = pointer.root else { return Ok(false) };
         let element = self.value(index)?;
-        if let (Type::Scalar(Scalar::I32), &[number]) = (&self.types.get(element.ty)?.ty, &*element.values) {
+        if let (SpirvType::Scalar(Scalar::I32), &[number]) = (&self.types.get(element.ty)?.ty, &*element.values) {
             let Some(number) = self.builder.kernel().constant(number) else { return Ok(false) };
             let end = u64::from(pointer.delta) + number * u64::from(stride);
             if (number as u32).cast_signed() >= 0 && u32::try_from(end).is_ok() {
@@ -168,7 +168,7 @@ impl Translator<'_> {
 
     /// Applies the alignment that an access declares, but at most the type's own: compilers emit `Aligned 16` where the
     /// source declares none, and shaders step over halves with such pointers.
-    pub(super) fn aligned_to(&self, pointer: Pointer, alignment: Option<u32>) -> Checked<Pointer> {
+    pub(super) fn aligned_to(&self, pointer: Pointer, alignment: Option<u32>) -> InstResult<Pointer> {
         let Root::Address { .. } = pointer.root else { return Ok(pointer) };
         let alignment = alignment.ok_or("an access to PhysicalStorageBuffer without Aligned")?;
         if !alignment.is_power_of_two() {
@@ -176,7 +176,7 @@ impl Translator<'_> {
         }
         let pointee = self.types.get(pointer.pointee())?;
         let needed = match pointee.ty {
-            Type::Vector { .. } | Type::Matrix { .. } => 2 * pointee.align,
+            SpirvType::Vector { .. } | SpirvType::Matrix { .. } => 2 * pointee.align,
             _ => pointee.align,
         };
         let parts = pointer.steps.iter().map(|&(_, stride)| stride).chain([pointer.constant_part()]);
@@ -186,7 +186,7 @@ impl Translator<'_> {
     }
 
     /// The full address of a pointer, with all steps of its chain.
-    pub(super) fn whole_address(&mut self, pointer: &Pointer, address: [Value; 2]) -> Checked<[Value; 2]> {
+    pub(super) fn whole_address(&mut self, pointer: &Pointer, address: [Value; 2]) -> InstResult<[Value; 2]> {
         let mut sum = address;
         for &(index, stride) in &pointer.steps {
             let high = self.sign_of(index);
@@ -208,11 +208,11 @@ impl Translator<'_> {
         address: [Value; 2],
         element: &Composite,
         stride: u32,
-    ) -> Checked<Rc<[Value]>> {
+    ) -> InstResult<Rc<[Value]>> {
         let whole = self.whole_address(pointer, address)?;
         let element = match (&self.types.get(element.ty)?.ty, &*element.values) {
-            (Type::Scalar(Scalar::I64), &[low, high]) => [low, high],
-            (Type::Scalar(scalar), &[low]) if scalar.is_int() => {
+            (SpirvType::Scalar(Scalar::I64), &[low, high]) => [low, high],
+            (SpirvType::Scalar(scalar), &[low]) if scalar.is_int() => {
                 let up = self.builder.constant(32 - scalar.bits());
                 let low = self.builder.pure(ir::Op::Shl, &[low, up]);
                 let low = self.builder.pure(ir::Op::AShr, &[low, up]);
@@ -226,7 +226,7 @@ impl Translator<'_> {
     }
 
     /// An operation on two 64-bit integers.
-    fn on_words(&mut self, op: Op, operands: [[Value; 2]; 2]) -> Checked<[Value; 2]> {
+    fn on_words(&mut self, op: Op, operands: [[Value; 2]; 2]) -> InstResult<[Value; 2]> {
         let shape = ArithmeticType::Scalar(Scalar::I64);
         let operands = operands.each_ref().map(|values| OperandValues { values, shape });
         let values = arithmetic::translate(&mut self.builder, op, &shape, &operands).ok_or("no arithmetic")??;

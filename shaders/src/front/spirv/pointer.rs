@@ -5,11 +5,11 @@ use smallvec::SmallVec;
 use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;
-use super::group::Relation;
-use super::layout::{Layout, Pointee};
-use super::translate::{Definition, Translator};
-use super::types::{Member, Type, Types};
-use super::words::{Checked, Id, Inst, operand};
+use super::group::MaskRelation;
+use super::layout::{LayoutRules, Pointee};
+use super::translate::{IdDefinition, Translator};
+use super::types::{Member, SpirvType, Types};
+use super::words::{Id, Inst, InstResult, operand};
 use crate::ir::{self, Access, Binding, BufferSpace, BuiltIn, Value, Variable};
 
 /// The memory that a pointer refers to.
@@ -37,7 +37,7 @@ pub(super) enum Input {
     /// A constant.
     Constant(u32),
     /// A mask of the subgroup's invocations in a relation to this one.
-    Mask(Relation),
+    Mask(MaskRelation),
 }
 
 /// A pointer: a root, and the offset and type of its target.
@@ -106,13 +106,13 @@ impl Pointer {
     }
 
     /// Steps to a structure member.
-    pub(super) fn step_into(&mut self, types: &Types, member: &Member, number: u32) -> Checked<()> {
+    pub(super) fn step_into(&mut self, types: &Types, member: &Member, number: u32) -> InstResult<()> {
         let (place, offset) = self.place.member(types, member, number)?;
         self.is_last &= self.place.is_last_member(types, number)?;
         self.place = place;
         self.delta = self.delta.saturating_add(offset);
         self.element_stride = None;
-        if place.layout == Layout::Explicit {
+        if place.layout == LayoutRules::Explicit {
             self.memory = self.memory.or(member.matrix.memory);
         }
         Ok(())
@@ -145,7 +145,7 @@ impl Pointer {
     }
 
     /// Checks that stores and atomics are allowed.
-    pub(super) fn check_writable(&self) -> Checked<()> {
+    pub(super) fn check_writable(&self) -> InstResult<()> {
         let writable = match self.root {
             Root::Buffer { space, .. } => space == BufferSpace::Storage,
             // Tables are variables with `NonWritable` that compilers write once, by initializer or by store.
@@ -161,10 +161,10 @@ impl Pointer {
     }
 
     /// Checks that a declared pointer type matches.
-    pub(super) fn expect_type(&self, types: &Types, ty: Id) -> Checked<()> {
+    pub(super) fn expect_type(&self, types: &Types, ty: Id) -> InstResult<()> {
         match types.get(ty)?.ty {
-            Type::Pointer { class, pointee } if class == self.class && pointee == self.place.ty => Ok(()),
-            Type::Pointer { class, pointee } => Err(format!(
+            SpirvType::Pointer { class, pointee } if class == self.class && pointee == self.place.ty => Ok(()),
+            SpirvType::Pointer { class, pointee } => Err(format!(
                 "the pointer type %{ty} is {class:?} to %{pointee}, but the pointer is {:?} to %{}",
                 self.class, self.place.ty
             )),
@@ -175,15 +175,15 @@ impl Pointer {
 
 impl Translator<'_> {
     /// The pointer of an id.
-    pub(super) fn pointer(&mut self, id: Id) -> Checked<Pointer> {
+    pub(super) fn pointer(&mut self, id: Id) -> InstResult<Pointer> {
         match self.frame.values.get(&id) {
-            Some(Definition::Pointer(pointer)) => Ok(pointer.clone()),
-            Some(Definition::Value(value)) => {
+            Some(IdDefinition::Pointer(pointer)) => Ok(pointer.clone()),
+            Some(IdDefinition::Value(value)) => {
                 let value = value.clone();
                 self.pointer_of(&value)
             }
-            Some(Definition::ByReference(_)) => Err(format!("{} is not a pointer", self.sections.describe(id))),
-            Some(Definition::Undefined(_)) => Err(format!("the pointer {} is undefined", self.sections.describe(id))),
+            Some(IdDefinition::ByReference(_)) => Err(format!("{} is not a pointer", self.sections.describe(id))),
+            Some(IdDefinition::Undefined(_)) => Err(format!("the pointer {} is undefined", self.sections.describe(id))),
             None if self.constants.get(id).is_some() => {
                 let value = self.value(id)?;
                 self.pointer_of(&value)
@@ -193,7 +193,7 @@ impl Translator<'_> {
     }
 
     /// `OpAccessChain` and `OpInBoundsAccessChain`.
-    pub(super) fn access_chain(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn access_chain(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let mut pointer = self.pointer(operand(operands, 0)?)?;
         for &index in &operands[1..] {
             self.step(&mut pointer, index)?;
@@ -202,10 +202,10 @@ impl Translator<'_> {
     }
 
     /// Binds the result of an access chain after checking its type.
-    pub(super) fn bind_chain(&mut self, inst: &Inst, mut pointer: Pointer) -> Checked<()> {
+    pub(super) fn bind_chain(&mut self, inst: &Inst, mut pointer: Pointer) -> InstResult<()> {
         pointer.expect_type(&self.types, inst.ty)?;
         let declared = self.sections.annotations.of(inst.ty).and_then(|decorations| decorations.array_stride);
-        if let (Some(declared), Some(stride), Layout::Explicit) =
+        if let (Some(declared), Some(stride), LayoutRules::Explicit) =
             (declared, pointer.element_stride, pointer.place.layout)
             && declared != stride
         {
@@ -218,13 +218,13 @@ impl Translator<'_> {
         Ok(())
     }
 
-    pub(super) fn step(&mut self, pointer: &mut Pointer, index: Id) -> Checked<()> {
+    pub(super) fn step(&mut self, pointer: &mut Pointer, index: Id) -> InstResult<()> {
         self.spend(0)?;
         if let Root::Descriptors { binding, space, index: before } = pointer.root {
             return self.step_descriptor(pointer, binding, space, before, index);
         }
         let info = self.types.get(pointer.place.ty)?;
-        if let Type::Struct { members } = &info.ty {
+        if let SpirvType::Struct { members } = &info.ty {
             let number = self.constants.uint(&self.types, index)?;
             let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
             // Comparing the last of many members with all others counts as work.
@@ -233,7 +233,7 @@ impl Translator<'_> {
             return self.spend(work);
         }
         let elements = pointer.place.elements(&self.types)?;
-        let is_array = matches!(info.ty, Type::Array { .. } | Type::RuntimeArray { .. });
+        let is_array = matches!(info.ty, SpirvType::Array { .. } | SpirvType::RuntimeArray { .. });
         pointer.element_stride = is_array.then_some(elements.stride);
         if !self.step_by_address(pointer, index, elements.stride)? {
             let index = self.index(index)?;
@@ -289,9 +289,10 @@ impl Translator<'_> {
         space: BufferSpace,
         before: Option<Value>,
         index: Id,
-    ) -> Checked<()> {
+    ) -> InstResult<()> {
         let index = self.index(index)?;
-        let (Type::Array { element, .. } | Type::RuntimeArray { element, .. }) = self.types.get(pointer.place.ty)?.ty
+        let (SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element, .. }) =
+            self.types.get(pointer.place.ty)?.ty
         else {
             return Err("indexes something other than an array of descriptors".into());
         };
@@ -306,7 +307,7 @@ impl Translator<'_> {
             Some(before) => self.builder.element(before, index, inner),
         };
         pointer.root = match self.types.get(element)?.ty {
-            Type::Array { .. } => Root::Descriptors { binding, space, index: Some(index) },
+            SpirvType::Array { .. } => Root::Descriptors { binding, space, index: Some(index) },
             _ => Root::Buffer { space, buffer: self.buffer(binding, index) },
         };
         Ok(())
@@ -323,7 +324,7 @@ impl Translator<'_> {
     }
 
     /// The place of a scalar, `delta` bytes after the target; `None` for inputs, which have no memory.
-    pub(super) fn ir_place(&mut self, pointer: &Pointer, delta: u32) -> Checked<Option<ir::Place>> {
+    pub(super) fn ir_place(&mut self, pointer: &Pointer, delta: u32) -> InstResult<Option<ir::Place>> {
         if let Root::Address { address } = pointer.root {
             return Ok(Some(self.place_at(pointer, address, delta)));
         }

@@ -6,17 +6,17 @@
 use spirv::{Capability, StorageClass};
 
 use super::composite::Composite;
-use super::layout::{Layout, Pointee, natural_bytes};
+use super::layout::{LayoutRules, Pointee, natural_bytes};
 use super::pointer::{Pointer, Root};
 use super::scalar::Scalar;
-use super::translate::{Definition, Translator, shared};
-use super::types::Type;
-use super::words::{Checked, Id, Inst, operand};
+use super::translate::{IdDefinition, Translator, shared};
+use super::types::SpirvType;
+use super::words::{Id, Inst, InstResult, operand};
 use crate::ir::{self, BufferSpace, InstData, Value};
 
 impl Translator<'_> {
     /// Checks the rules for variable pointers, except those about their uses.
-    pub(super) fn check_variable_pointer(&self, class: StorageClass, pointee: Id) -> Checked<()> {
+    pub(super) fn check_variable_pointer(&self, class: StorageClass, pointee: Id) -> InstResult<()> {
         self.check_class(class)?;
         if class != StorageClass::PhysicalStorageBuffer && self.types.get(pointee)?.has_matrix {
             return Err(format!("a variable pointer to %{pointee}, which is or contains a matrix"));
@@ -25,7 +25,7 @@ impl Translator<'_> {
     }
 
     /// Checks that pointers to a storage class may be compared.
-    fn check_class(&self, class: StorageClass) -> Checked<()> {
+    fn check_class(&self, class: StorageClass) -> InstResult<()> {
         let declared = |capability| self.sections.declares(capability);
         match class {
             StorageClass::StorageBuffer if declared(Capability::VariablePointersStorageBuffer) => Ok(()),
@@ -43,26 +43,26 @@ impl Translator<'_> {
     }
 
     /// As [`Translator::check_variable_pointer`], if the type is a pointer type.
-    pub(super) fn check_pointer_type(&self, ty: Id) -> Checked<()> {
+    pub(super) fn check_pointer_type(&self, ty: Id) -> InstResult<()> {
         match self.types.get(ty)?.ty {
-            Type::Pointer { class, pointee } => self.check_variable_pointer(class, pointee),
+            SpirvType::Pointer { class, pointee } => self.check_variable_pointer(class, pointee),
             _ => Ok(()),
         }
     }
 
     /// The layout of pointees of a storage class.
-    fn layout_of(&self, class: StorageClass) -> Layout {
+    fn layout_of(&self, class: StorageClass) -> LayoutRules {
         let explicit = class != StorageClass::Workgroup || self.sections.has_workgroup_blocks;
-        if explicit { Layout::Explicit } else { Layout::Natural }
+        if explicit { LayoutRules::Explicit } else { LayoutRules::Natural }
     }
 
     /// Alignment of a type in bytes: the unit of offsets.
-    fn unit(&self, layout: Layout, pointee: Id) -> Checked<u32> {
-        Ok(if layout == Layout::Explicit { self.types.get(pointee)?.align } else { 4 })
+    fn unit(&self, layout: LayoutRules, pointee: Id) -> InstResult<u32> {
+        Ok(if layout == LayoutRules::Explicit { self.types.get(pointee)?.align } else { 4 })
     }
 
     /// The value of a pointer.
-    pub(super) fn value_of(&mut self, pointer: &Pointer) -> Checked<Composite> {
+    pub(super) fn value_of(&mut self, pointer: &Pointer) -> InstResult<Composite> {
         self.check_variable_pointer(pointer.class, pointer.pointee())?;
         let is_plain = pointer.place.matrix.stride.is_none() && pointer.place.component_stride.is_none();
         if !is_plain && self.types.get(pointer.pointee())?.has_matrix || pointer.place.component_stride.is_some() {
@@ -72,7 +72,7 @@ impl Translator<'_> {
     }
 
     /// As [`Translator::value_of`], for comparisons: the pointer need not be a variable pointer.
-    fn place_of_pointer(&mut self, pointer: &Pointer) -> Checked<Composite> {
+    fn place_of_pointer(&mut self, pointer: &Pointer) -> InstResult<Composite> {
         if pointer.ty == 0 {
             return Err("a pointer of unknown type is not a value".into());
         }
@@ -93,7 +93,7 @@ impl Translator<'_> {
     }
 
     /// Offset of the target in units of the pointee's alignment, modulo 2³².
-    fn units(&mut self, pointer: &Pointer) -> Checked<Value> {
+    fn units(&mut self, pointer: &Pointer) -> InstResult<Value> {
         let unit = self.unit(pointer.place.layout, pointer.pointee())?;
         let misaligned = || "the pointer is not aligned to its type".to_owned();
         let whole = |bytes: u32| bytes.is_multiple_of(unit).then_some(bytes / unit).ok_or_else(misaligned);
@@ -124,8 +124,8 @@ impl Translator<'_> {
     }
 
     /// The pointer of a value.
-    pub(super) fn pointer_of(&mut self, value: &Composite) -> Checked<Pointer> {
-        let Type::Pointer { class, pointee } = self.types.get(value.ty)?.ty else {
+    pub(super) fn pointer_of(&mut self, value: &Composite) -> InstResult<Pointer> {
+        let SpirvType::Pointer { class, pointee } = self.types.get(value.ty)?.ty else {
             return Err(format!("a value of type %{} is not a pointer", value.ty));
         };
         self.check_variable_pointer(class, pointee)?;
@@ -154,7 +154,7 @@ impl Translator<'_> {
     }
 
     /// `OpPtrAccessChain`: steps by a number of elements in the array that contains the base, then as `OpAccessChain`.
-    pub(super) fn ptr_access_chain(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn ptr_access_chain(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let base = self.pointer(operand(operands, 0)?)?;
         let stride = self.stride_of(&base)?;
         let element = self.value(operand(operands, 1)?)?;
@@ -187,9 +187,9 @@ impl Translator<'_> {
     }
 
     /// Stride in bytes of the array that a pointer points into.
-    fn stride_of(&self, pointer: &Pointer) -> Checked<u32> {
+    fn stride_of(&self, pointer: &Pointer) -> InstResult<u32> {
         self.check_variable_pointer(pointer.class, pointer.pointee())?;
-        if pointer.place.layout == Layout::Natural {
+        if pointer.place.layout == LayoutRules::Natural {
             return natural_bytes(&self.types, pointer.pointee());
         }
         let declared = self.sections.annotations.of(pointer.ty).and_then(|decorations| decorations.array_stride);
@@ -197,8 +197,8 @@ impl Translator<'_> {
     }
 
     /// An integer of any width, sign-extended to 32 bits; values that do not fit are out of bounds.
-    fn signed(&mut self, value: &Composite) -> Checked<Value> {
-        let Type::Scalar(scalar) = self.types.get(value.ty)?.ty else {
+    fn signed(&mut self, value: &Composite) -> InstResult<Value> {
+        let SpirvType::Scalar(scalar) = self.types.get(value.ty)?.ty else {
             return Err("the element is not an integer".into());
         };
         Ok(match (scalar, &*value.values) {
@@ -225,7 +225,7 @@ impl Translator<'_> {
     }
 
     /// Two comparable pointers of one type: the rules for variable pointers apply to variable pointers only.
-    fn compared(&mut self, operands: &[u32]) -> Checked<[(Pointer, Composite); 2]> {
+    fn compared(&mut self, operands: &[u32]) -> InstResult<[(Pointer, Composite); 2]> {
         let one = self.pointer(operand(operands, 0)?)?;
         let two = self.pointer(operand(operands, 1)?)?;
         match one.class {
@@ -242,9 +242,9 @@ impl Translator<'_> {
         }
     }
 
-    pub(super) fn ptr_equal(&mut self, inst: &Inst, operands: &[u32], equal: bool) -> Checked<()> {
+    pub(super) fn ptr_equal(&mut self, inst: &Inst, operands: &[u32], equal: bool) -> InstResult<()> {
         let [(_, one), (_, two)] = self.compared(operands)?;
-        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::Bool)) {
+        if !matches!(self.types.get(inst.ty)?.ty, SpirvType::Scalar(Scalar::Bool)) {
             return Err("the result is not a bool".into());
         }
         let mut same = None;
@@ -267,7 +267,7 @@ impl Translator<'_> {
     }
 
     /// `OpPtrDiff`: the number of elements from the second to the first pointer, which must point into one array.
-    pub(super) fn ptr_diff(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn ptr_diff(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let [(base, one), (_, two)] = self.compared(operands)?;
         let unit = self.unit(base.place.layout, base.pointee())?;
         let stride = match base.element_stride {
@@ -280,9 +280,9 @@ impl Translator<'_> {
         let units = self.builder.constant(units.max(1));
         let count = self.builder.pure(ir::Op::SDiv, &[distance, units]);
         let values = match self.types.get(inst.ty)?.ty {
-            Type::Scalar(Scalar::I32) => shared([count]),
-            Type::Scalar(Scalar::I64) => shared([count, self.sign_of(count)]),
-            Type::Scalar(scalar @ (Scalar::I8 | Scalar::I16)) => {
+            SpirvType::Scalar(Scalar::I32) => shared([count]),
+            SpirvType::Scalar(Scalar::I64) => shared([count, self.sign_of(count)]),
+            SpirvType::Scalar(scalar @ (Scalar::I8 | Scalar::I16)) => {
                 let mask = self.builder.constant(u32::MAX >> (32 - scalar.bits()));
                 shared([self.builder.pure(ir::Op::And, &[count, mask])])
             }
@@ -295,8 +295,8 @@ impl Translator<'_> {
     /// The variable that a pointer is derived from, if known.
     fn origin_of(&self, id: Id) -> Option<Id> {
         let origin = match self.frame.values.get(&id) {
-            Some(Definition::Pointer(pointer)) => pointer.origin,
-            Some(Definition::Value(_) | Definition::ByReference(_) | Definition::Undefined(_)) => {
+            Some(IdDefinition::Pointer(pointer)) => pointer.origin,
+            Some(IdDefinition::Value(_) | IdDefinition::ByReference(_) | IdDefinition::Undefined(_)) => {
                 self.frame.origins.get(&id).copied().unwrap_or(0)
             }
             None if self.variables.is_global(id) => id,
@@ -307,8 +307,10 @@ impl Translator<'_> {
 
     /// Records that `result` may be the pointer `from`. With the lesser capability all such pointers must be into one
     /// structure.
-    pub(super) fn record_origin(&mut self, ty: Id, result: Id, from: Id) -> Checked<()> {
-        let Type::Pointer { class: StorageClass::StorageBuffer, .. } = self.types.get(ty)?.ty else { return Ok(()) };
+    pub(super) fn record_origin(&mut self, ty: Id, result: Id, from: Id) -> InstResult<()> {
+        let SpirvType::Pointer { class: StorageClass::StorageBuffer, .. } = self.types.get(ty)?.ty else {
+            return Ok(());
+        };
         let Some(origin) = self.origin_of(from) else { return Ok(()) };
         let before = *self.frame.origins.entry(result).or_insert(origin);
         if before == origin || self.sections.declares(Capability::VariablePointers) {
@@ -331,7 +333,7 @@ impl Translator<'_> {
     }
 
     /// The value of a null pointer.
-    pub(super) fn null_pointer(&mut self, ty: Id) -> Checked<Composite> {
+    pub(super) fn null_pointer(&mut self, ty: Id) -> InstResult<Composite> {
         self.check_pointer_type(ty)?;
         let scalars = self.types.scalars(ty)?;
         let zero = self.builder.constant(0u32);

@@ -82,10 +82,10 @@ fn without_prologue(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use crate::front::Language;
-    use crate::front::spirv::Module;
+    use crate::front::spirv::SpirvModule;
     use crate::front::spvasm::assemble;
 
-    fn module(sources: &str) -> Module {
+    fn module(sources: &str) -> SpirvModule {
         let text = format!(
             "OpCapability Shader
              %debug = OpExtInstImport \"NonSemantic.Shader.DebugInfo.100\"
@@ -103,7 +103,7 @@ mod tests {
              OpReturn
              OpFunctionEnd"
         );
-        Module::parse(&assemble(&text).expect("it is valid")).expect("it is valid")
+        SpirvModule::parse(&assemble(&text).expect("it is valid")).expect("it is valid")
     }
 
     #[test]

@@ -15,9 +15,9 @@ use super::glsl450;
 use super::module::{ExtendedSet, Sections};
 use super::pointer::Pointer;
 use super::scalar::Scalar;
-use super::types::{Type, Types};
+use super::types::{SpirvType, Types};
 use super::variables::Variables;
-use super::words::{Checked, Id, Inst, op_name, operand};
+use super::words::{Id, Inst, InstResult, op_name, operand};
 use crate::front::room::Growth;
 use crate::ir::{Access, Builder, Value};
 
@@ -30,7 +30,7 @@ const MAX_WORK: usize = 1 << 22;
 
 /// The meaning of an id in a function.
 #[derive(Clone, Debug)]
-pub(super) enum Definition {
+pub(super) enum IdDefinition {
     Value(Composite),
     Pointer(Pointer),
     /// A large composite in memory that is not written while the id is in use.
@@ -88,7 +88,7 @@ impl<'m> Translator<'m> {
     }
 
     /// Counts work, to bound the time for any module.
-    pub(super) fn spend(&mut self, scalars: usize) -> Checked<()> {
+    pub(super) fn spend(&mut self, scalars: usize) -> InstResult<()> {
         self.work += 1 + scalars;
         if self.work > MAX_WORK {
             let why = self.inlining_note();
@@ -107,18 +107,18 @@ impl<'m> Translator<'m> {
     }
 
     /// The value of an id.
-    pub(super) fn value(&mut self, id: Id) -> Checked<Composite> {
+    pub(super) fn value(&mut self, id: Id) -> InstResult<Composite> {
         match self.frame.values.get(&id) {
-            Some(Definition::Value(value)) => Ok(value.clone()),
-            Some(Definition::Pointer(pointer)) => {
+            Some(IdDefinition::Value(value)) => Ok(value.clone()),
+            Some(IdDefinition::Pointer(pointer)) => {
                 let pointer = pointer.clone();
                 self.value_of(&pointer).map_err(|message| self.about(id, &message))
             }
-            Some(Definition::ByReference(place)) => {
+            Some(IdDefinition::ByReference(place)) => {
                 let place = place.clone();
                 self.load(&place, Access::default())
             }
-            Some(Definition::Undefined(_)) => Err(self.about(id, "an undefined value of this type cannot be used")),
+            Some(IdDefinition::Undefined(_)) => Err(self.about(id, "an undefined value of this type cannot be used")),
             None if self.variables.is_global(id) => {
                 let pointer = self.global(id)?;
                 self.value_of(&pointer).map_err(|message| self.about(id, &message))
@@ -132,7 +132,7 @@ impl<'m> Translator<'m> {
         format!("{}: {message}", self.sections.describe(id))
     }
 
-    fn constant(&mut self, id: Id) -> Checked<Composite> {
+    fn constant(&mut self, id: Id) -> InstResult<Composite> {
         if let Some(value) = self.materialised.get(&id) {
             return Ok(value.clone());
         }
@@ -140,7 +140,7 @@ impl<'m> Translator<'m> {
             return Err(format!("{} is not a value that is defined here", self.sections.describe(id)));
         };
         let ty = constant.ty;
-        if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
+        if matches!(self.types.get(ty)?.ty, SpirvType::Pointer { .. }) {
             let value = self.null_pointer(ty)?;
             self.materialised.insert(id, value.clone());
             return Ok(value);
@@ -158,17 +158,17 @@ impl<'m> Translator<'m> {
     }
 
     /// The value of an id that must be a 32-bit integer.
-    pub(super) fn integer(&mut self, id: Id) -> Checked<Value> {
+    pub(super) fn integer(&mut self, id: Id) -> InstResult<Value> {
         self.scalar(id, Scalar::I32)
     }
 
     /// The value of an id that must be an integer of any width, as an index: values that do not fit 32 bits are out of
     /// bounds.
-    pub(super) fn index(&mut self, id: Id) -> Checked<Value> {
+    pub(super) fn index(&mut self, id: Id) -> InstResult<Value> {
         let value = self.value(id)?;
         match (&self.types.get(value.ty)?.ty, &*value.values) {
-            (Type::Scalar(scalar), &[low]) if scalar.is_int() => Ok(low),
-            (Type::Scalar(Scalar::I64), &[low, high]) => {
+            (SpirvType::Scalar(scalar), &[low]) if scalar.is_int() => Ok(low),
+            (SpirvType::Scalar(Scalar::I64), &[low, high]) => {
                 let (zero, max) = (self.builder.constant(0u32), self.builder.constant(u32::MAX));
                 let fits = self.builder.pure(crate::ir::Op::IEq, &[high, zero]);
                 Ok(self.builder.select(fits, low, max))
@@ -178,7 +178,7 @@ impl<'m> Translator<'m> {
     }
 
     /// Words, converted to integers of the result's width.
-    pub(super) fn integer_result(&mut self, ty: Id, words: &[Value]) -> Checked<Vec<Value>> {
+    pub(super) fn integer_result(&mut self, ty: Id, words: &[Value]) -> InstResult<Vec<Value>> {
         let scalars = self.types.scalars(ty)?;
         let scalar = scalars.first().copied().filter(|scalar| scalar.is_int());
         let Some(scalar) = scalar.filter(|scalar| scalars.len() == words.len() * scalar.words() as usize) else {
@@ -198,22 +198,22 @@ impl<'m> Translator<'m> {
     }
 
     /// The value of an id that must be a scalar of this type.
-    pub(super) fn scalar(&mut self, id: Id, wanted: Scalar) -> Checked<Value> {
+    pub(super) fn scalar(&mut self, id: Id, wanted: Scalar) -> InstResult<Value> {
         let value = self.value(id)?;
         match self.types.get(value.ty)?.ty {
-            Type::Scalar(scalar) if scalar == wanted => Ok(value.values[0]),
+            SpirvType::Scalar(scalar) if scalar == wanted => Ok(value.values[0]),
             _ => Err(format!("{} is not a scalar of type {wanted}", self.sections.describe(id))),
         }
     }
 
     /// Defines an id as a value.
     pub(super) fn bind(&mut self, id: Id, value: Composite) {
-        self.frame.values.insert(id, Definition::Value(value));
+        self.frame.values.insert(id, IdDefinition::Value(value));
     }
 
     /// Defines an id as a pointer.
     pub(super) fn bind_pointer(&mut self, id: Id, pointer: Pointer) {
-        self.frame.values.insert(id, Definition::Pointer(pointer));
+        self.frame.values.insert(id, IdDefinition::Pointer(pointer));
     }
 
     /// Translates an instruction that is neither `OpPhi` nor merge or terminator.
@@ -240,7 +240,7 @@ impl<'m> Translator<'m> {
     }
 
     /// An instruction that computes scalars, vectors or matrices; otherwise it is unsupported.
-    pub(super) fn arithmetic(&mut self, inst: &Inst, operands: &[Id]) -> Checked<Composite> {
+    pub(super) fn arithmetic(&mut self, inst: &Inst, operands: &[Id]) -> InstResult<Composite> {
         if inst.id == 0 || inst.ty == 0 {
             return Err("the instruction is not supported".into());
         }
@@ -266,16 +266,16 @@ impl<'m> Translator<'m> {
     }
 
     /// The shape of a result; for a structure of two members, that of the first.
-    pub(super) fn result_shape(&self, ty: Id) -> Checked<ArithmeticType> {
+    pub(super) fn result_shape(&self, ty: Id) -> InstResult<ArithmeticType> {
         let info = self.types.get(ty)?;
         let first = match &info.ty {
-            Type::Struct { members } if members.len() == 2 => members[0].ty,
+            SpirvType::Struct { members } if members.len() == 2 => members[0].ty,
             _ => ty,
         };
         self.types.shape(first)?.ok_or_else(|| format!("%{ty} is not the type of a scalar, vector or matrix"))
     }
 
-    pub(super) fn operands(&mut self, ids: &[Id]) -> Checked<SmallVec<[(Composite, ArithmeticType); 4]>> {
+    pub(super) fn operands(&mut self, ids: &[Id]) -> InstResult<SmallVec<[(Composite, ArithmeticType); 4]>> {
         ids.iter()
             .map(|&id| {
                 let value = self.value(id)?;
@@ -287,14 +287,14 @@ impl<'m> Translator<'m> {
     }
 
     /// A value of a type from its scalars, which must match.
-    pub(super) fn typed(&mut self, ty: Id, values: &[Value]) -> Checked<Composite> {
+    pub(super) fn typed(&mut self, ty: Id, values: &[Value]) -> InstResult<Composite> {
         let scalars = self.types.scalars(ty)?;
         let fits = scalars.len() == values.len()
             && scalars.iter().zip(values).all(|(scalar, &value)| scalar.ty() == self.builder.ty(value));
         if fits { Ok(Composite { ty, values: values.into() }) } else { Err("the result has the wrong type".into()) }
     }
 
-    pub(super) fn extended(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn extended(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let set = operand(operands, 0)?;
         match self.sections.sets.get(&set) {
             Some(ExtendedSet::NonSemantic) => return Ok(()),
@@ -308,7 +308,7 @@ impl<'m> Translator<'m> {
         self.glsl450(inst, op, arguments).map_err(|message| format!("{op:?}: {message}"))
     }
 
-    fn glsl450(&mut self, inst: &Inst, op: GlslStd450Op, arguments: &[Id]) -> Checked<()> {
+    fn glsl450(&mut self, inst: &Inst, op: GlslStd450Op, arguments: &[Id]) -> InstResult<()> {
         // The second result is stored through the last operand.
         let (arguments, second) = match (op, arguments.split_last()) {
             (GlslStd450Op::Modf | GlslStd450Op::Frexp, Some((&pointer, rest))) => (rest, Some(self.pointer(pointer)?)),
@@ -332,7 +332,7 @@ impl<'m> Translator<'m> {
 }
 
 /// The operands of a dot product without the packed vector format, of which there is only one.
-fn without_format(op: Op, operands: &[u32]) -> Checked<&[u32]> {
+fn without_format(op: Op, operands: &[u32]) -> InstResult<&[u32]> {
     let count = match op {
         Op::SDot | Op::UDot | Op::SUDot => 2,
         Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => 3,

@@ -10,7 +10,7 @@ use super::decorations::Annotations;
 use super::image::ImageType;
 use super::layout::MatrixLayout;
 use super::scalar::Scalar;
-use super::words::{Checked, Id, Inst, op_name, operand};
+use super::words::{Id, Inst, InstResult, op_name, operand};
 
 /// Nesting of types, at most (SPIR-V's universal limit for structures).
 const MAX_DEPTH: u32 = 255;
@@ -37,7 +37,7 @@ fn words_of_pointer(class: StorageClass) -> &'static [Scalar] {
 
 /// A type.
 #[derive(Clone, Debug)]
-pub(super) enum Type {
+pub(super) enum SpirvType {
     Void,
     Scalar(Scalar),
     Vector { element: Id, scalar: Scalar, count: u32 },
@@ -69,7 +69,7 @@ pub(super) struct Member {
 #[derive(Clone, Debug)]
 pub(super) struct Info {
     /// The type.
-    pub(super) ty: Type,
+    pub(super) ty: SpirvType,
     /// Number of scalars, clamped; 0 for types without values and runtime arrays.
     pub(super) scalars: u32,
     /// Nesting depth.
@@ -100,7 +100,7 @@ pub(super) struct Types {
 
 impl Types {
     /// The type of an id.
-    pub(super) fn get(&self, id: Id) -> Checked<Rc<Info>> {
+    pub(super) fn get(&self, id: Id) -> InstResult<Rc<Info>> {
         self.infos.get(&id).cloned().ok_or_else(|| format!("%{id} is not a type"))
     }
 
@@ -110,17 +110,17 @@ impl Types {
     }
 
     /// The scalars of a value of this type, in order; two-word scalars are listed twice.
-    pub(super) fn scalars(&mut self, id: Id) -> Checked<Rc<[Scalar]>> {
+    pub(super) fn scalars(&mut self, id: Id) -> InstResult<Rc<[Scalar]>> {
         if let Some(flat) = self.flat.get(&id) {
             return Ok(flat.clone());
         }
         let info = self.get(id)?;
-        if let Type::Pointer { class, .. } = info.ty
+        if let SpirvType::Pointer { class, .. } = info.ty
             && words_of_pointer(class).is_empty()
         {
             return Err(format!("a pointer to storage class {class:?} cannot be a value, or select between objects"));
         }
-        if info.unsized_tail || matches!(info.ty, Type::Function { .. }) {
+        if info.unsized_tail || matches!(info.ty, SpirvType::Function { .. }) {
             return Err(format!("%{id} is not the type of a value"));
         }
         if info.scalars > MAX_SCALARS {
@@ -137,14 +137,14 @@ impl Types {
         Ok(flat)
     }
 
-    fn flatten(&self, info: &Info, into: &mut Vec<Scalar>) -> Checked<()> {
+    fn flatten(&self, info: &Info, into: &mut Vec<Scalar>) -> InstResult<()> {
         match &info.ty {
-            Type::Scalar(scalar) | Type::Vector { scalar, .. } | Type::Matrix { scalar, .. } => {
+            SpirvType::Scalar(scalar) | SpirvType::Vector { scalar, .. } | SpirvType::Matrix { scalar, .. } => {
                 into.extend(std::iter::repeat_n(*scalar, info.scalars as usize));
             }
-            Type::Image(_) | Type::Sampler => into.push(Scalar::Handle),
-            Type::SampledImage { .. } => into.extend([Scalar::Handle; 2]),
-            Type::Array { element, count, .. } => {
+            SpirvType::Image(_) | SpirvType::Sampler => into.push(Scalar::Handle),
+            SpirvType::SampledImage { .. } => into.extend([Scalar::Handle; 2]),
+            SpirvType::Array { element, count, .. } => {
                 let from = into.len();
                 self.flatten(&*self.get(*element)?, into)?;
                 let one = into[from..].to_vec();
@@ -152,23 +152,23 @@ impl Types {
                     (1..*count).for_each(|_| into.extend_from_slice(&one));
                 }
             }
-            Type::Struct { members } => {
+            SpirvType::Struct { members } => {
                 for member in members {
                     self.flatten(&*self.get(member.ty)?, into)?;
                 }
             }
-            Type::Pointer { class, .. } => into.extend_from_slice(words_of_pointer(*class)),
-            Type::Void | Type::RuntimeArray { .. } | Type::Function { .. } => {}
+            SpirvType::Pointer { class, .. } => into.extend_from_slice(words_of_pointer(*class)),
+            SpirvType::Void | SpirvType::RuntimeArray { .. } | SpirvType::Function { .. } => {}
         }
         Ok(())
     }
 
     /// The shape for arithmetic; `None` for arrays and structures.
-    pub(super) fn shape(&self, id: Id) -> Checked<Option<ArithmeticType>> {
+    pub(super) fn shape(&self, id: Id) -> InstResult<Option<ArithmeticType>> {
         Ok(match self.get(id)?.ty {
-            Type::Scalar(scalar) => Some(ArithmeticType::Scalar(scalar)),
-            Type::Vector { scalar, count, .. } => Some(ArithmeticType::Vector(scalar, count)),
-            Type::Matrix { scalar, columns, rows, .. } => {
+            SpirvType::Scalar(scalar) => Some(ArithmeticType::Scalar(scalar)),
+            SpirvType::Vector { scalar, count, .. } => Some(ArithmeticType::Vector(scalar, count)),
+            SpirvType::Matrix { scalar, columns, rows, .. } => {
                 Some(ArithmeticType::Matrix { element: scalar, columns, rows })
             }
             _ => None,
@@ -176,13 +176,13 @@ impl Types {
     }
 
     /// Type of component `index` of a composite, and the index of its first scalar.
-    pub(super) fn component(&self, id: Id, index: u32) -> Checked<(Id, u32)> {
+    pub(super) fn component(&self, id: Id, index: u32) -> InstResult<(Id, u32)> {
         let info = self.get(id)?;
         let (element, count) = match &info.ty {
-            Type::Vector { element, count, .. } => (*element, *count),
-            Type::Matrix { column, columns, .. } => (*column, *columns),
-            Type::Array { element, count, .. } => (*element, *count),
-            Type::Struct { members } => {
+            SpirvType::Vector { element, count, .. } => (*element, *count),
+            SpirvType::Matrix { column, columns, .. } => (*column, *columns),
+            SpirvType::Array { element, count, .. } => (*element, *count),
+            SpirvType::Struct { members } => {
                 let member = members.get(index as usize);
                 return member.map(|m| (m.ty, m.first)).ok_or_else(|| format!("%{id} has no member {index}"));
             }
@@ -195,11 +195,11 @@ impl Types {
     }
 
     /// Number of components of a composite.
-    pub(super) fn component_count(&self, id: Id) -> Checked<u32> {
+    pub(super) fn component_count(&self, id: Id) -> InstResult<u32> {
         match &self.get(id)?.ty {
-            Type::Vector { count, .. } | Type::Array { count, .. } => Ok(*count),
-            Type::Matrix { columns, .. } => Ok(*columns),
-            Type::Struct { members } => Ok(members.len() as u32),
+            SpirvType::Vector { count, .. } | SpirvType::Array { count, .. } => Ok(*count),
+            SpirvType::Matrix { columns, .. } => Ok(*columns),
+            SpirvType::Struct { members } => Ok(members.len() as u32),
             _ => Err(format!("%{id} is not a composite type")),
         }
     }
@@ -210,30 +210,30 @@ impl Types {
         inst: &Inst,
         operands: &[u32],
         annotations: &Annotations,
-        count: impl Fn(&Self, Id) -> Checked<u32>,
-    ) -> Checked<()> {
+        count: impl Fn(&Self, Id) -> InstResult<u32>,
+    ) -> InstResult<()> {
         let id = inst.id;
         let stride = annotations.of(id).and_then(|d| d.array_stride);
         let at = |index| operand(operands, index);
         let ty = match inst.op {
-            Op::TypeVoid => Type::Void,
-            Op::TypeBool => Type::Scalar(Scalar::Bool),
+            Op::TypeVoid => SpirvType::Void,
+            Op::TypeBool => SpirvType::Scalar(Scalar::Bool),
             Op::TypeInt => {
                 if at(1)? == 0 {
                     self.unsigned.insert(id);
                 }
                 match at(0)? {
-                    8 => Type::Scalar(Scalar::I8),
-                    16 => Type::Scalar(Scalar::I16),
-                    32 => Type::Scalar(Scalar::I32),
-                    64 => Type::Scalar(Scalar::I64),
+                    8 => SpirvType::Scalar(Scalar::I8),
+                    16 => SpirvType::Scalar(Scalar::I16),
+                    32 => SpirvType::Scalar(Scalar::I32),
+                    64 => SpirvType::Scalar(Scalar::I64),
                     width => return Err(format!("{width}-bit integers are not supported")),
                 }
             }
             Op::TypeFloat => match (at(0)?, operands.get(1)) {
-                (16, None) => Type::Scalar(Scalar::F16),
-                (32, None) => Type::Scalar(Scalar::F32),
-                (64, None) => Type::Scalar(Scalar::F64),
+                (16, None) => SpirvType::Scalar(Scalar::F16),
+                (32, None) => SpirvType::Scalar(Scalar::F32),
+                (64, None) => SpirvType::Scalar(Scalar::F64),
                 (width, None) => return Err(format!("{width}-bit floats are not supported")),
                 (_, Some(_)) => return Err("floats with an encoding are not supported".into()),
             },
@@ -243,29 +243,29 @@ impl Types {
                 self.element(at(0)?)?;
                 match count(self, at(1)?)? {
                     0 => return Err("an array has 0 elements".into()),
-                    count => Type::Array { element: at(0)?, count, stride },
+                    count => SpirvType::Array { element: at(0)?, count, stride },
                 }
             }
             Op::TypeRuntimeArray => {
                 self.element(at(0)?)?;
-                Type::RuntimeArray { element: at(0)?, stride }
+                SpirvType::RuntimeArray { element: at(0)?, stride }
             }
             Op::TypeStruct => self.structure(id, operands, annotations)?,
             Op::TypePointer => {
                 let class = StorageClass::from_u32(at(0)?).ok_or("unknown storage class")?;
                 self.get(at(1)?)?;
                 self.check_forward(id, class)?;
-                Type::Pointer { class, pointee: at(1)? }
+                SpirvType::Pointer { class, pointee: at(1)? }
             }
-            Op::TypeImage => Type::Image(ImageType::parse(self, operands)?),
-            Op::TypeSampler => Type::Sampler,
+            Op::TypeImage => SpirvType::Image(ImageType::parse(self, operands)?),
+            Op::TypeSampler => SpirvType::Sampler,
             Op::TypeSampledImage => match self.get(at(0)?)?.ty {
-                Type::Image(ImageType { storage: false, .. }) => Type::SampledImage { image: at(0)? },
+                SpirvType::Image(ImageType { storage: false, .. }) => SpirvType::SampledImage { image: at(0)? },
                 _ => return Err(format!("%{} is not an image for samplers", at(0)?)),
             },
             Op::TypeFunction => {
                 operands.iter().try_for_each(|&ty| self.get(ty).map(|_| ()))?;
-                Type::Function { result: at(0)?, params: operands[1..].to_vec() }
+                SpirvType::Function { result: at(0)?, params: operands[1..].to_vec() }
             }
             op => return Err(format!("{} is not supported", op_name(op))),
         };
@@ -275,61 +275,63 @@ impl Types {
     }
 
     /// `OpTypeForwardPointer`: a pointer to a type that is declared later.
-    pub(super) fn declare_forward(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn declare_forward(&mut self, operands: &[u32]) -> InstResult<()> {
         let class = StorageClass::from_u32(operand(operands, 1)?).ok_or("unknown storage class")?;
         if class != StorageClass::PhysicalStorageBuffer {
             return Err(format!("a forward pointer of storage class {class:?}"));
         }
-        let info = self.measure(Type::Pointer { class, pointee: 0 })?;
+        let info = self.measure(SpirvType::Pointer { class, pointee: 0 })?;
         self.infos.insert(operand(operands, 0)?, Rc::new(info));
         Ok(())
     }
 
     /// Checks that a pointer type matches its forward declaration.
-    fn check_forward(&self, id: Id, class: StorageClass) -> Checked<()> {
+    fn check_forward(&self, id: Id, class: StorageClass) -> InstResult<()> {
         match self.infos.get(&id).map(|info| &info.ty) {
-            Some(Type::Pointer { class: before, .. }) if *before != class => {
+            Some(SpirvType::Pointer { class: before, .. }) if *before != class => {
                 Err(format!("%{id} was declared as a pointer to storage class {before:?}"))
             }
             _ => Ok(()),
         }
     }
 
-    fn vector(&self, element: Id, count: u32) -> Checked<Type> {
+    fn vector(&self, element: Id, count: u32) -> InstResult<SpirvType> {
         match self.get(element)?.ty {
-            Type::Scalar(scalar) if (2..=4).contains(&count) => Ok(Type::Vector { element, scalar, count }),
-            Type::Scalar(_) => Err(format!("a vector of {count} components")),
+            SpirvType::Scalar(scalar) if (2..=4).contains(&count) => Ok(SpirvType::Vector { element, scalar, count }),
+            SpirvType::Scalar(_) => Err(format!("a vector of {count} components")),
             _ => Err(format!("a vector of %{element}, which is not a scalar")),
         }
     }
 
-    fn matrix(&self, column: Id, columns: u32) -> Checked<Type> {
+    fn matrix(&self, column: Id, columns: u32) -> InstResult<SpirvType> {
         match self.get(column)?.ty {
-            Type::Vector { scalar, count, .. } if (2..=4).contains(&columns) && scalar.is_float() => {
-                Ok(Type::Matrix { column, scalar, columns, rows: count })
+            SpirvType::Vector { scalar, count, .. } if (2..=4).contains(&columns) && scalar.is_float() => {
+                Ok(SpirvType::Matrix { column, scalar, columns, rows: count })
             }
             _ => Err(format!("a matrix of {columns} columns of %{column}")),
         }
     }
 
     /// The element type of an array or structure.
-    fn element(&self, id: Id) -> Checked<Rc<Info>> {
+    fn element(&self, id: Id) -> InstResult<Rc<Info>> {
         let info = self.get(id)?;
         match info.ty {
-            Type::Void | Type::Function { .. } => Err(format!("%{id} cannot be part of an array or structure")),
-            Type::Pointer { class, .. } if words_of_pointer(class).is_empty() => {
+            SpirvType::Void | SpirvType::Function { .. } => {
+                Err(format!("%{id} cannot be part of an array or structure"))
+            }
+            SpirvType::Pointer { class, .. } if words_of_pointer(class).is_empty() => {
                 Err(format!("%{id} cannot be part of an array or structure"))
             }
             _ => Ok(info),
         }
     }
 
-    fn structure(&self, id: Id, types: &[Id], annotations: &Annotations) -> Checked<Type> {
+    fn structure(&self, id: Id, types: &[Id], annotations: &Annotations) -> InstResult<SpirvType> {
         let mut members = Vec::with_capacity(types.len());
         let mut first = 0u32;
         for (index, &ty) in (0u32..).zip(types) {
             let info = self.element(ty)?;
-            if matches!(info.ty, Type::Image(_) | Type::Sampler | Type::SampledImage { .. }) {
+            if matches!(info.ty, SpirvType::Image(_) | SpirvType::Sampler | SpirvType::SampledImage { .. }) {
                 return Err(format!("member {index} is an image or sampler"));
             }
             if info.unsized_tail && index as usize + 1 != types.len() {
@@ -344,15 +346,15 @@ impl Types {
             members.push(Member { ty, offset: decorations.offset, matrix, first });
             first = first.saturating_add(info.scalars);
         }
-        Ok(Type::Struct { members })
+        Ok(SpirvType::Struct { members })
     }
 
-    fn measure(&self, ty: Type) -> Checked<Info> {
+    fn measure(&self, ty: SpirvType) -> InstResult<Info> {
         let (mut scalars, mut depth, mut nodes, mut unsized_tail, mut align) = (0u32, 0, 1u32, false, 1);
         let mut empties = 0u32;
-        let mut has_matrix = matches!(ty, Type::Matrix { .. });
+        let mut has_matrix = matches!(ty, SpirvType::Matrix { .. });
         let logical = |class| class != StorageClass::PhysicalStorageBuffer;
-        let mut has_logical_pointer = matches!(ty, Type::Pointer { class, .. } if logical(class));
+        let mut has_logical_pointer = matches!(ty, SpirvType::Pointer { class, .. } if logical(class));
         let mut part = |id: Id, times: u32| {
             let info = self.get(id)?;
             scalars = scalars.saturating_add(info.scalars.saturating_mul(times));
@@ -363,26 +365,26 @@ impl Types {
             align = align.max(info.align);
             has_matrix |= info.has_matrix;
             has_logical_pointer |= info.has_logical_pointer;
-            Checked::Ok(())
+            InstResult::Ok(())
         };
         match &ty {
-            Type::Scalar(scalar) => (scalars, align) = (scalar.words(), scalar.bytes().min(4)),
-            Type::Image(_) | Type::Sampler => scalars = 1,
-            Type::SampledImage { .. } => scalars = 2,
-            Type::Vector { element, count, .. } => part(*element, *count)?,
-            Type::Matrix { column, columns, .. } => part(*column, *columns)?,
-            Type::Array { element, count, .. } => part(*element, *count)?,
-            Type::RuntimeArray { element, .. } => {
+            SpirvType::Scalar(scalar) => (scalars, align) = (scalar.words(), scalar.bytes().min(4)),
+            SpirvType::Image(_) | SpirvType::Sampler => scalars = 1,
+            SpirvType::SampledImage { .. } => scalars = 2,
+            SpirvType::Vector { element, count, .. } => part(*element, *count)?,
+            SpirvType::Matrix { column, columns, .. } => part(*column, *columns)?,
+            SpirvType::Array { element, count, .. } => part(*element, *count)?,
+            SpirvType::RuntimeArray { element, .. } => {
                 part(*element, 0)?;
-                if matches!(self.get(*element)?.ty, Type::RuntimeArray { .. }) {
+                if matches!(self.get(*element)?.ty, SpirvType::RuntimeArray { .. }) {
                     return Err("a runtime array of runtime arrays".into());
                 }
                 unsized_tail = true;
             }
-            Type::Struct { members } if members.is_empty() => empties = 1,
-            Type::Struct { members } => members.iter().try_for_each(|member| part(member.ty, 1))?,
-            Type::Pointer { class, .. } => (scalars, align) = (words_of_pointer(*class).len() as u32, 4),
-            Type::Void | Type::Function { .. } => {}
+            SpirvType::Struct { members } if members.is_empty() => empties = 1,
+            SpirvType::Struct { members } => members.iter().try_for_each(|member| part(member.ty, 1))?,
+            SpirvType::Pointer { class, .. } => (scalars, align) = (words_of_pointer(*class).len() as u32, 4),
+            SpirvType::Void | SpirvType::Function { .. } => {}
         }
         if depth >= MAX_DEPTH {
             return Err(format!("types nest deeper than {MAX_DEPTH}"));

@@ -6,7 +6,7 @@
 use spirv::{Op, StorageClass};
 
 use super::super::Error;
-use super::body::{Function, Reach};
+use super::body::{FunctionBody, Reachability};
 use super::words::{Inst, Words, op_name};
 
 const MEMBERS: usize = 16_383;
@@ -65,11 +65,11 @@ fn within(inst: &Inst, count: usize, max: usize, what: impl Fn() -> String) -> R
 }
 
 /// The nesting depth of constructs in a function; an error has the word of the first that is too deep.
-pub(super) fn check_nesting(function: &Function) -> Result<(), (u32, String)> {
+pub(super) fn check_nesting(function: &FunctionBody) -> Result<(), (u32, String)> {
     let mut seen = vec![false; function.blocks.len()];
     let mut stack = vec![(0, 0)];
     while let Some((at, depth)) = stack.pop() {
-        let Some(block) = function.blocks.get(at).filter(|block| block.reach == Reach::Yes) else { continue };
+        let Some(block) = function.blocks.get(at).filter(|block| block.reach == Reachability::Yes) else { continue };
         if std::mem::replace(&mut seen[at], true) {
             continue;
         }

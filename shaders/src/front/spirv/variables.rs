@@ -8,11 +8,11 @@ use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;
 use super::image::{binding_kind, declared};
-use super::layout::{Layout, Pointee};
+use super::layout::{LayoutRules, Pointee};
 use super::pointer::{Pointer, Root};
 use super::translate::Translator;
-use super::types::{Type, Types};
-use super::words::{Checked, Id, Inst};
+use super::types::{SpirvType, Types};
+use super::words::{Id, Inst, InstResult};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::ir::{
     self, Access, Binding, BindingData, BindingKind, BufferSpace, BuiltIn, InstData, Kernel, Value, VariableData,
@@ -73,32 +73,32 @@ fn combined(a: BindingKind, b: BindingKind) -> Option<BindingKind> {
 }
 
 /// Number of descriptors of a type: 1 for a block, more for arrays.
-pub(super) fn descriptor_count(types: &Types, ty: Id) -> Checked<u32> {
+pub(super) fn descriptor_count(types: &Types, ty: Id) -> InstResult<u32> {
     match &types.get(ty)?.ty {
-        Type::Struct { .. } | Type::Image(_) | Type::Sampler | Type::SampledImage { .. } => Ok(1),
-        Type::Array { element, count, .. } => {
+        SpirvType::Struct { .. } | SpirvType::Image(_) | SpirvType::Sampler | SpirvType::SampledImage { .. } => Ok(1),
+        SpirvType::Array { element, count, .. } => {
             let all = count.checked_mul(descriptor_count(types, *element)?);
             all.filter(|all| (1..=MAX_DESCRIPTORS).contains(all))
                 .ok_or_else(|| format!("a descriptor array has 0 or more than {MAX_DESCRIPTORS} elements"))
         }
         // The pipeline layout gives the size.
-        Type::RuntimeArray { element, .. } if descriptor_count(types, *element)? == 1 => Ok(0),
-        Type::RuntimeArray { .. } => Err("a runtime array of descriptor arrays".into()),
+        SpirvType::RuntimeArray { element, .. } if descriptor_count(types, *element)? == 1 => Ok(0),
+        SpirvType::RuntimeArray { .. } => Err("a runtime array of descriptor arrays".into()),
         _ => Err(format!("%{ty} is not a block")),
     }
 }
 
 /// The structure type inside of arrays.
-fn block_of(types: &Types, ty: Id) -> Checked<Id> {
+fn block_of(types: &Types, ty: Id) -> InstResult<Id> {
     match &types.get(ty)?.ty {
-        Type::Array { element, .. } | Type::RuntimeArray { element, .. } => block_of(types, *element),
+        SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element, .. } => block_of(types, *element),
         _ => Ok(ty),
     }
 }
 
 impl Translator<'_> {
     /// The pointer to a global variable, which is declared if needed.
-    pub(super) fn global(&mut self, id: Id) -> Checked<Pointer> {
+    pub(super) fn global(&mut self, id: Id) -> InstResult<Pointer> {
         if let Some(pointer) = self.variables.globals.get(&id) {
             return Ok(pointer.clone());
         }
@@ -114,8 +114,8 @@ impl Translator<'_> {
         Ok(pointer)
     }
 
-    fn declare(&mut self, inst: &Inst) -> Checked<Pointer> {
-        let Type::Pointer { class, pointee } = self.types.get(inst.ty)?.ty else {
+    fn declare(&mut self, inst: &Inst) -> InstResult<Pointer> {
+        let SpirvType::Pointer { class, pointee } = self.types.get(inst.ty)?.ty else {
             return Err(format!("%{} is not a pointer type", inst.ty));
         };
         match class {
@@ -128,7 +128,7 @@ impl Translator<'_> {
         }
     }
 
-    fn declare_binding(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<Pointer> {
+    fn declare_binding(&mut self, id: Id, class: StorageClass, ty: Id) -> InstResult<Pointer> {
         let decorations = self.sections.annotations.of(id).cloned().unwrap_or_default();
         let count = descriptor_count(&self.types, ty)?;
         let block = block_of(&self.types, ty)?;
@@ -141,7 +141,7 @@ impl Translator<'_> {
         let (Some(set), Some(number)) = (decorations.set, decorations.binding) else {
             return Err("a resource without DescriptorSet and Binding".into());
         };
-        let place = Pointee::new(ty, Layout::Explicit);
+        let place = Pointee::new(ty, LayoutRules::Explicit);
         let whole = Pointee { ty: block, ..place };
         let (min_bytes, element_bytes) = (whole.bytes(&self.types)?, whole.element_bytes(&self.types)?);
         let read_only =
@@ -157,9 +157,11 @@ impl Translator<'_> {
     }
 
     /// The root of pointers to a resource: its descriptor, or the descriptors of an array.
-    fn descriptor_root(&mut self, ty: Id, binding: Binding, space: BufferSpace) -> Checked<Root> {
+    fn descriptor_root(&mut self, ty: Id, binding: Binding, space: BufferSpace) -> InstResult<Root> {
         Ok(match self.types.get(ty)?.ty {
-            Type::Array { .. } | Type::RuntimeArray { .. } => Root::Descriptors { binding, space, index: None },
+            SpirvType::Array { .. } | SpirvType::RuntimeArray { .. } => {
+                Root::Descriptors { binding, space, index: None }
+            }
             _ => {
                 let first = self.builder.constant(0u32);
                 Root::Buffer { space, buffer: self.buffer(binding, first) }
@@ -168,7 +170,7 @@ impl Translator<'_> {
     }
 
     /// Declares an image, a sampler, a combined one, or an array of these.
-    fn declare_image(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<Pointer> {
+    fn declare_image(&mut self, id: Id, class: StorageClass, ty: Id) -> InstResult<Pointer> {
         let decorations = self.sections.annotations.of(id).cloned().unwrap_or_default();
         let count = descriptor_count(&self.types, ty)?;
         let inner = block_of(&self.types, ty)?;
@@ -182,12 +184,12 @@ impl Translator<'_> {
         let data = BindingData { set, binding: number, kind, count, min_bytes: 0, element_bytes: 0, read_only, image };
         let binding = self.merge_binding(data)?;
         let root = self.descriptor_root(ty, binding, space)?;
-        Ok(Pointer::new(class, Pointee::new(ty, Layout::Natural), root, decorations.memory))
+        Ok(Pointer::new(class, Pointee::new(ty, LayoutRules::Natural), root, decorations.memory))
     }
 
-    fn all_members_non_writable(&self, block: Id) -> Checked<bool> {
+    fn all_members_non_writable(&self, block: Id) -> InstResult<bool> {
         match &self.types.get(block)?.ty {
-            Type::Struct { members } => {
+            SpirvType::Struct { members } => {
                 Ok(!members.is_empty() && members.iter().all(|member| member.matrix.memory.non_writable))
             }
             _ => Ok(false),
@@ -195,7 +197,7 @@ impl Translator<'_> {
     }
 
     /// Several variables may share a binding, which must serve all of them.
-    fn merge_binding(&mut self, data: BindingData) -> Checked<Binding> {
+    fn merge_binding(&mut self, data: BindingData) -> InstResult<Binding> {
         let bindings = &mut self.builder.kernel().bindings;
         let same = |(_, other): &(Binding, &mut BindingData)| (other.set, other.binding) == (data.set, data.binding);
         let count = bindings.len();
@@ -243,8 +245,8 @@ impl Translator<'_> {
         *self.variables.builtins.entry((builtin, component)).or_insert_with(make)
     }
 
-    fn declare_push(&mut self, class: StorageClass, ty: Id) -> Checked<Pointer> {
-        let place = Pointee::new(ty, Layout::Explicit);
+    fn declare_push(&mut self, class: StorageClass, ty: Id) -> InstResult<Pointer> {
+        let place = Pointee::new(ty, LayoutRules::Explicit);
         let bytes = place.bytes(&self.types)?;
         if bytes as usize > MAX_PUSH_BYTES || self.types.get(ty)?.unsized_tail {
             return Err(format!("push constants of {bytes} bytes, more than {MAX_PUSH_BYTES}"));
@@ -254,7 +256,7 @@ impl Translator<'_> {
         Ok(Pointer::new(class, place, Root::Push, MemoryDecorations::default()))
     }
 
-    fn declare_storage(&mut self, inst: &Inst, class: StorageClass, ty: Id) -> Checked<Pointer> {
+    fn declare_storage(&mut self, inst: &Inst, class: StorageClass, ty: Id) -> InstResult<Pointer> {
         let is_block = self.sections.annotations.of(ty).is_some_and(|decorations| decorations.block);
         let pointer = match class {
             StorageClass::Workgroup if self.types.get(ty)?.has_logical_pointer => {
@@ -283,29 +285,29 @@ impl Translator<'_> {
 
     /// Checks that an initializer that is not a constant is a variable whose address is a value. That variable must not
     /// have such an initializer itself.
-    fn check_address_of(&self, initializer: Id) -> Checked<()> {
+    fn check_address_of(&self, initializer: Id) -> InstResult<()> {
         let variable = self.variables.declarations.get(&initializer);
         let variable = variable.ok_or("the initializer is neither a constant nor a variable of the module")?;
         match self.types.get(variable.ty)?.ty {
-            Type::Pointer { class: StorageClass::Workgroup | StorageClass::StorageBuffer, .. } => Ok(()),
+            SpirvType::Pointer { class: StorageClass::Workgroup | StorageClass::StorageBuffer, .. } => Ok(()),
             _ => Err(format!("the address of {} is not a value", self.sections.describe(initializer))),
         }
     }
 
     /// The memory of a variable.
-    pub(super) fn storage(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<Pointer> {
+    pub(super) fn storage(&mut self, id: Id, class: StorageClass, ty: Id) -> InstResult<Pointer> {
         let variable = match self.variables.storage.get(&id) {
             Some(&variable) => variable,
             None => self.allocate(id, class, ty)?,
         };
         let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
-        Ok(Pointer::new(class, Pointee::new(ty, Layout::Natural), Root::Variable { variable }, memory))
+        Ok(Pointer::new(class, Pointee::new(ty, LayoutRules::Natural), Root::Variable { variable }, memory))
     }
 
     /// Workgroup memory with an explicit layout (`SPV_KHR_workgroup_memory_explicit_layout`): all blocks start at
     /// offset 0.
-    fn shared_block(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
-        let place = Pointee::new(ty, Layout::Explicit);
+    fn shared_block(&mut self, id: Id, ty: Id) -> InstResult<Pointer> {
+        let place = Pointee::new(ty, LayoutRules::Explicit);
         if self.types.get(ty)?.unsized_tail {
             return Err("a variable of a type without size".into());
         }
@@ -317,7 +319,7 @@ impl Translator<'_> {
     }
 
     /// A variable's part of the workgroup memory that variable pointers address.
-    fn workgroup_variable(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
+    fn workgroup_variable(&mut self, id: Id, ty: Id) -> InstResult<Pointer> {
         let info = self.types.get(ty)?;
         if info.unsized_tail {
             return Err("a variable of a type without size".into());
@@ -328,13 +330,13 @@ impl Translator<'_> {
         let start = *self.variables.shared_places.entry(id).or_insert(before);
         let variable = self.shared_memory(id, end)?;
         let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
-        let place = Pointee::new(ty, Layout::Natural);
+        let place = Pointee::new(ty, LayoutRules::Natural);
         let pointer = Pointer::new(StorageClass::Workgroup, place, Root::Variable { variable }, memory).after(start);
         Ok(Pointer { is_last: false, ..pointer })
     }
 
     /// The workgroup memory that variables share; grows to the largest request.
-    fn shared_memory(&mut self, id: Id, bytes: u32) -> Checked<ir::Variable> {
+    fn shared_memory(&mut self, id: Id, bytes: u32) -> InstResult<ir::Variable> {
         let variable = self.workgroup_memory();
         let used = &mut self.variables.shared_bytes;
         if bytes > MAX_SHARED_BYTES {
@@ -349,7 +351,7 @@ impl Translator<'_> {
         Ok(variable)
     }
 
-    fn allocate(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<ir::Variable> {
+    fn allocate(&mut self, id: Id, class: StorageClass, ty: Id) -> InstResult<ir::Variable> {
         let (space, used, limit) = match class {
             StorageClass::Workgroup => (VariableSpace::Workgroup, &mut self.variables.shared_bytes, MAX_SHARED_BYTES),
             _ => (VariableSpace::Private, &mut self.variables.private_bytes, MAX_PRIVATE_BYTES),
@@ -368,14 +370,14 @@ impl Translator<'_> {
         Ok(variable)
     }
 
-    fn declare_input(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
+    fn declare_input(&mut self, id: Id, ty: Id) -> InstResult<Pointer> {
         let builtin = self.sections.annotations.of(id).and_then(|decorations| decorations.builtin);
         let builtin = builtin.ok_or("an input that is not a built-in")?;
         let (source, shape) = super::entry::input(builtin)?;
         if self.types.shape(ty)? != Some(shape) {
             return Err(format!("built-in {builtin:?} has the wrong type"));
         }
-        let place = Pointee::new(ty, Layout::Natural);
+        let place = Pointee::new(ty, LayoutRules::Natural);
         Ok(Pointer::new(StorageClass::Input, place, Root::Input { source }, MemoryDecorations::default()))
     }
 }

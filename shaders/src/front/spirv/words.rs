@@ -19,7 +19,7 @@ use super::{mixed_dot, universal};
 pub(super) type Id = u32;
 
 /// A result with an error inside an instruction; the loop over the instructions adds the position.
-pub(super) type Checked<T> = Result<T, String>;
+pub(super) type InstResult<T> = Result<T, String>;
 
 /// Words of a module, at most: 16 MiB.
 const MAX_WORDS: usize = 1 << 22;
@@ -127,24 +127,24 @@ impl Words {
 }
 
 /// Operand `index` of an instruction's operands.
-pub(super) fn operand(operands: &[u32], index: usize) -> Checked<u32> {
+pub(super) fn operand(operands: &[u32], index: usize) -> InstResult<u32> {
     operands.get(index).copied().ok_or_else(|| format!("operand {index} is missing"))
 }
 
 /// A string at the start of `words`, and the words after it.
-pub(super) fn string(words: &[u32]) -> Checked<(String, &[u32])> {
+pub(super) fn string(words: &[u32]) -> InstResult<(String, &[u32])> {
     let (bytes, rest) = string_bytes(words)?;
     String::from_utf8(bytes).map(|text| (text, rest)).map_err(|_| "a string is not UTF-8".to_owned())
 }
 
 /// A string for human readers: invalid UTF-8 is replaced by U+FFFD.
-pub(super) fn text(words: &[u32]) -> Checked<String> {
+pub(super) fn text(words: &[u32]) -> InstResult<String> {
     let (bytes, _) = string_bytes(words)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The bytes of a string up to its terminator, and the words after it.
-fn string_bytes(words: &[u32]) -> Checked<(Vec<u8>, &[u32])> {
+fn string_bytes(words: &[u32]) -> InstResult<(Vec<u8>, &[u32])> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
     let rest = words.get(bytes.len() / 4 + 1..).ok_or("a string has no end")?;
     Ok((bytes, rest))

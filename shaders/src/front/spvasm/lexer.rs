@@ -19,12 +19,12 @@ impl Position {
 
 /// A token of the text; a string keeps its quotes and escapes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token<'t> {
+pub(super) struct SpvasmToken<'t> {
     pub(super) text: &'t str,
     position: Position,
 }
 
-impl Token<'_> {
+impl SpvasmToken<'_> {
     /// The token's line, from 1.
     pub(super) fn line(self) -> u32 {
         self.position.line
@@ -56,7 +56,7 @@ impl Token<'_> {
 }
 
 /// Splits the whole text.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
+pub(super) fn tokens(text: &str) -> Result<Vec<SpvasmToken<'_>>, Error> {
     let mut tokens = Vec::new();
     let mut cursor = Cursor { rest: text, position: Position { line: 1, column: 1 } };
     while let Some(c) = cursor.rest.chars().next() {
@@ -66,7 +66,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
             _ => {
                 let position = cursor.position;
                 let length = token_length(cursor.rest).ok_or_else(|| position.error("a string without an end"))?;
-                tokens.push(Token { text: &cursor.rest[..length], position });
+                tokens.push(SpvasmToken { text: &cursor.rest[..length], position });
                 cursor.advance(length);
             }
         }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rspirv::grammar::{ExtInstOp, INSTRUCTION_TABLE, Instruction, InstructionTable, OperandKind};
 
-use self::lexer::Token;
+use self::lexer::SpvasmToken;
 use self::number::NumberType;
 pub use self::positions::Positions;
 use super::Error;
@@ -41,7 +41,7 @@ pub fn assemble_with_positions(text: &str) -> Result<(Vec<u32>, Positions), Erro
 /// State that is kept from one instruction to the next.
 #[derive(Default)]
 struct TextAssembler<'t> {
-    rest: &'t [Token<'t>],
+    rest: &'t [SpvasmToken<'t>],
     /// The end of the text, for messages.
     end: lexer::Position,
     ids: HashMap<&'t str, u32>,
@@ -56,7 +56,7 @@ struct TextAssembler<'t> {
 /// An instruction whose words are being collected.
 struct Draft<'t> {
     words: Vec<u32>,
-    result: Option<Token<'t>>,
+    result: Option<SpvasmToken<'t>>,
     /// Type of the literals, once the operand that determines it has been parsed.
     literal: Option<NumberType>,
 }
@@ -88,7 +88,7 @@ impl<'t> TextAssembler<'t> {
     }
 
     /// `%id = OpName` or `OpName`.
-    fn head(&mut self) -> Result<(Option<Token<'t>>, Token<'t>), Error> {
+    fn head(&mut self) -> Result<(Option<SpvasmToken<'t>>, SpvasmToken<'t>), Error> {
         let first = self.next("an instruction")?;
         if !first.is_id() {
             return Ok((None, first));
@@ -131,7 +131,7 @@ impl<'t> TextAssembler<'t> {
         }
     }
 
-    fn next(&mut self, wanted: &str) -> Result<Token<'t>, Error> {
+    fn next(&mut self, wanted: &str) -> Result<SpvasmToken<'t>, Error> {
         let (token, rest) =
             self.rest.split_first().ok_or_else(|| self.end.error(format!("expected {wanted}, found the end")))?;
         self.rest = rest;
@@ -139,7 +139,7 @@ impl<'t> TextAssembler<'t> {
     }
 
     /// The number of an id, assigned at its first appearance.
-    fn id(&mut self, token: Token<'t>) -> Result<u32, Error> {
+    fn id(&mut self, token: SpvasmToken<'t>) -> Result<u32, Error> {
         if !token.is_id() {
             return Err(token.error(format!("expected an id such as %x, found `{}`", token.text)));
         }
@@ -149,7 +149,7 @@ impl<'t> TextAssembler<'t> {
 }
 
 /// The grammar of `OpName`.
-fn opcode(token: Token<'_>) -> Result<&'static Instruction<'static>, Error> {
+fn opcode(token: SpvasmToken<'_>) -> Result<&'static Instruction<'static>, Error> {
     let name = token
         .text
         .strip_prefix("Op")

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::lexer::Token;
+use super::lexer::SpvasmToken;
 use crate::front::Error;
 
 /// The type that determines how a literal is parsed and how many words it takes.
@@ -43,7 +43,7 @@ pub(super) fn raw(text: &str) -> Option<u32> {
 }
 
 /// Appends the words of a literal: low word first, narrow integers extended by their sign.
-pub(super) fn encode(ty: NumberType, token: Token<'_>, words: &mut Vec<u32>) -> Result<(), Error> {
+pub(super) fn encode(ty: NumberType, token: SpvasmToken<'_>, words: &mut Vec<u32>) -> Result<(), Error> {
     if !ty.is_known() {
         return Err(token.error(format!("no literals of {ty} are known")));
     }

@@ -2,7 +2,7 @@
 
 use rspirv::grammar::{LogicalOperand, OperandKind, OperandQuantifier};
 
-use super::lexer::{self, Token};
+use super::lexer::{self, SpvasmToken};
 use super::number::{self, NumberType};
 use super::{Draft, TextAssembler, by_name, enums};
 use crate::front::Error;
@@ -90,7 +90,7 @@ impl<'t> TextAssembler<'t> {
 
     /// An id. The first one of an instruction determines the type of its literals: the result type of a constant, the
     /// selector of a switch.
-    fn reference(&mut self, token: Token<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
+    fn reference(&mut self, token: SpvasmToken<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
         let id = self.id(token)?;
         if draft.words.len() == 1 {
             let ty = self.types.get(&id).copied().unwrap_or(id);
@@ -100,13 +100,13 @@ impl<'t> TextAssembler<'t> {
         Ok(())
     }
 
-    fn typed_literal(&mut self, token: Token<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
+    fn typed_literal(&mut self, token: SpvasmToken<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
         let ty = draft.literal.ok_or_else(|| token.error("the literal's type is neither integer nor float"))?;
         number::encode(ty, token, &mut draft.words)
     }
 
     /// An extended instruction by name (in the set that the previous operand names) or number.
-    fn extended(&mut self, token: Token<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
+    fn extended(&mut self, token: SpvasmToken<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
         let set = draft.words.last().and_then(|id| self.sets.get(id));
         let set = set.ok_or_else(|| token.error("the set was not imported by OpExtInstImport"))?;
         let named = set.and_then(|table| table.iter().find(|inst| inst.opname == token.text));
@@ -120,7 +120,7 @@ impl<'t> TextAssembler<'t> {
     }
 
     /// `OpSpecConstantOp %type IAdd %a %b`: the operation's own operands follow.
-    fn spec_constant_op(&mut self, token: Token<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
+    fn spec_constant_op(&mut self, token: SpvasmToken<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
         let grammar =
             by_name(token.text).ok_or_else(|| token.error(format!("no instruction is called Op{}", token.text)))?;
         draft.words.push(grammar.opcode as u32);
@@ -130,7 +130,7 @@ impl<'t> TextAssembler<'t> {
         self.operands(&own, draft)
     }
 
-    fn named(&mut self, kind: OperandKind, token: Token<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
+    fn named(&mut self, kind: OperandKind, token: SpvasmToken<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
         let value = enums::value(kind, token.text)
             .ok_or_else(|| token.error(format!("operands of kind {kind:?} are not supported")))?;
         let (word, operands) =

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::lexer::{Token, tokens};
+use super::lexer::{WgslToken, tokens};
 
 /// Extensions whose functions are available without being enabled.
 const NEEDLESS: [&str; 1] = ["subgroups"];
@@ -17,9 +17,9 @@ pub(super) fn adapted(source: &str) -> Cow<'_, str> {
     if !NEEDLESS.iter().chain(&[PUSH]).any(|word| source.contains(word)) {
         return Cow::Borrowed(source);
     }
-    let tokens: Vec<Token<'_>> = tokens(source).collect();
+    let tokens: Vec<WgslToken<'_>> = tokens(source).collect();
     let mut text = source.to_owned();
-    let mut put = |token: &Token<'_>, word: &str| {
+    let mut put = |token: &WgslToken<'_>, word: &str| {
         let width = token.text.len();
         text.replace_range(token.at..token.end(), &format!("{word:width$}"));
     };
@@ -40,16 +40,16 @@ pub(super) fn adapted(source: &str) -> Cow<'_, str> {
 const PUSH: &str = "push_constant";
 
 /// The parts of an `enable` directive, from its first word to its semicolon, that naga must not see.
-fn needless<'a, 'b>(directive: &'a [Token<'b>]) -> Vec<&'a Token<'b>> {
+fn needless<'a, 'b>(directive: &'a [WgslToken<'b>]) -> Vec<&'a WgslToken<'b>> {
     let names: Vec<_> = directive[1..].iter().filter(|token| !matches!(token.text, "," | ";")).collect();
-    let drops = |token: &&Token<'_>| NEEDLESS.contains(&token.text);
+    let drops = |token: &&WgslToken<'_>| NEEDLESS.contains(&token.text);
     let kept = names.iter().filter(|token| !drops(token)).count();
     if kept == 0 && !names.is_empty() {
         return directive.iter().collect();
     }
     let mut gone: Vec<_> = names.into_iter().filter(drops).collect();
     // With each name goes the comma after it, or before it if it is the last.
-    let commas = |name: &&Token<'_>| {
+    let commas = |name: &&WgslToken<'_>| {
         let at = directive.iter().position(|token| token == *name)?;
         let next = directive.get(at + 1).filter(|token| token.text == ",");
         next.or_else(|| directive.get(at - 1).filter(|token| token.text == ","))

@@ -87,7 +87,7 @@ fn name(words: &[u32], id: u32) -> Option<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::Module;
+    use super::super::WgslModule;
 
     #[test]
     fn too_large_declarations_are_reported_with_their_line() {
@@ -102,13 +102,14 @@ mod tests {
             let text =
                 format!("{buffer}\n{module}\n@compute @workgroup_size(1) fn main() {{\n{body}\no[0] = p[o[1]].x; }}");
             let text = if expected.contains("immediates") { text } else { text.replace(".x", "") };
-            let kernel = |text: &str| Module::parse(text).and_then(|module| module.kernel("main", &BTreeMap::new()));
+            let kernel =
+                |text: &str| WgslModule::parse(text).and_then(|module| module.kernel("main", &BTreeMap::new()));
             let error = kernel(&text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.ends_with(&format!("at {place}")), "{error}");
         }
         let fits = "var<immediate> p: array<vec4<u32>, 16>; @group(0) @binding(0) var<storage, read_write> o: u32;
             @compute @workgroup_size(1) fn main() { o = p[15].w; }";
-        assert_eq!(Module::parse(fits).unwrap().kernel("main", &BTreeMap::new()).unwrap().push_bytes, 256);
+        assert_eq!(WgslModule::parse(fits).unwrap().kernel("main", &BTreeMap::new()).unwrap().push_bytes, 256);
     }
 
     #[test]
@@ -132,7 +133,8 @@ mod tests {
         };
         let expected = "arrays and structures within each other, more than 251 levels at wgsl:";
         for link in [&arrays as &dyn Fn(usize) -> String, &structs] {
-            let kernel = |text: &str| Module::parse(text).and_then(|module| module.kernel("main", &BTreeMap::new()));
+            let kernel =
+                |text: &str| WgslModule::parse(text).and_then(|module| module.kernel("main", &BTreeMap::new()));
             let fits = kernel(&(chain(251, link) + &used(251)));
             assert!(fits.is_ok(), "{:?}", fits.err());
             let error = kernel(&(chain(252, link) + &used(252))).unwrap_err().to_string();
@@ -141,7 +143,7 @@ mod tests {
         for (text, line) in
             [(chain(252, &values), 253), (chain(250, &arrays) + "\nfn f() {\nvar a: array<array<A250, 1>, 1>; }", 254)]
         {
-            let error = Module::parse(&text).unwrap_err().to_string();
+            let error = WgslModule::parse(&text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{expected}{line}:")), "{error}");
         }
     }
@@ -154,7 +156,7 @@ mod tests {
             "alias A0 = u32;\n{structs}@group(0) @binding(0) var<storage, read_write> o: A19;
             @compute @workgroup_size(1) fn main() {{ o.a.a.a.a = o.b.b.b.b; }}"
         );
-        let error = Module::parse(&text).and_then(|module| module.kernel("main", &BTreeMap::new())).unwrap_err();
+        let error = WgslModule::parse(&text).and_then(|module| module.kernel("main", &BTreeMap::new())).unwrap_err();
         assert_eq!(error.message, "a type contains more than 65536 others");
         // Each line has twice the parts of the one before.
         assert_eq!(error.line.map(|line| line.line), Some(17));
@@ -169,7 +171,7 @@ mod tests {
             "@group(0) @binding(0) var<storage, read_write> o: vec4<u32>;{functions}
             @compute @workgroup_size(1) fn main() {{ {calls} }}"
         );
-        let error = Module::parse(&text).and_then(|module| module.kernel("main", &BTreeMap::new())).unwrap_err();
+        let error = WgslModule::parse(&text).and_then(|module| module.kernel("main", &BTreeMap::new())).unwrap_err();
         assert_eq!(error.message, "the module has more than 4194304 words");
         let line = error.line.map_or(0, |line| line.line);
         assert!((200..522).contains(&line), "{line}");

@@ -90,7 +90,7 @@ fn search(
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::Module;
+    use super::super::WgslModule;
 
     #[test]
     fn an_error_of_override_values_has_its_line() {
@@ -102,7 +102,7 @@ mod tests {
             ("override m = 1 / (n - 7);\nfn f() -> i32 {\n return m;\n}\nfn main() { o[0] = u32(f()); }", "by zero", 3),
         ] {
             let text = format!("{declared}{}", text.replace("fn main", "@compute @workgroup_size(1) fn main"));
-            let error = Module::parse(&text).unwrap().kernel("main", &BTreeMap::new()).unwrap_err();
+            let error = WgslModule::parse(&text).unwrap().kernel("main", &BTreeMap::new()).unwrap_err();
             assert!(error.message.contains(problem), "{error}");
             assert_eq!(error.line.as_ref().map(|at| at.line), Some(line), "{error}");
         }
@@ -110,13 +110,13 @@ mod tests {
 
     #[test]
     fn the_types_of_overrides_are_named() {
-        let error = Module::parse("\noverride n: u64 = 1lu;").unwrap_err().to_string();
+        let error = WgslModule::parse("\noverride n: u64 = 1lu;").unwrap_err().to_string();
         assert!(error.starts_with("the type of the override `n` is u64: overrides are of type bool, i16,"), "{error}");
         assert!(error.ends_with("at wgsl:2:1"), "{error}");
         let text = "@id(3) override f: f32 = 1.0; @group(0) @binding(0) var<storage, read_write> o: f32;
             @compute @workgroup_size(1) fn main() { o = f; }";
         let values = BTreeMap::from([(3, f32::INFINITY.to_bits().into())]);
-        let error = Module::parse(text).unwrap().kernel("main", &values).unwrap_err().to_string();
+        let error = WgslModule::parse(text).unwrap().kernel("main", &values).unwrap_err().to_string();
         assert!(error.contains("the override `f`, specialization constant 3, cannot be inf at wgsl:1:"), "{error}");
     }
 }

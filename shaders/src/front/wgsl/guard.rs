@@ -5,7 +5,7 @@
 //! the last separator, in every open bracket; consecutive `else`s; declarations. The limits are far above what people
 //! and generators write, and fit the two megabytes of stack that a Rust thread has by default.
 
-use super::lexer::{Token, tokens};
+use super::lexer::{WgslToken, tokens};
 
 /// Operators and brackets around one operand, at most.
 const MAX_CHAIN: u32 = 1000;
@@ -70,12 +70,12 @@ impl BracketLevel {
     }
 
     /// Counts the selectors of a `switch` by its tokens.
-    fn count_selectors(&mut self, token: TokenKind, text: &str) {
+    fn count_selectors(&mut self, token: TokenClass, text: &str) {
         match token {
             _ if text == "case" => (self.in_case, self.selects) = (true, true),
-            TokenKind::Open { block: true } => self.in_case = false,
+            TokenClass::Open { block: true } => self.in_case = false,
             _ if text == ":" => self.in_case = false,
-            TokenKind::Separator => self.selects = true,
+            TokenClass::Separator => self.selects = true,
             _ if self.in_case => self.selectors += u32::from(std::mem::take(&mut self.selects) && text != "default"),
             _ => {}
         }
@@ -92,19 +92,19 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     // Whether the next block is that of a structure, and the byte offset of the `switch` that it belongs to.
     let (mut is_struct, mut switch) = (false, 0);
     for found in tokens(source) {
-        let Token { at, text } = found;
+        let WgslToken { at, text } = found;
         if let Some(control) = text.chars().next().filter(|first| first.is_control()) {
             return Err((format!("the control character {control:?}"), at));
         }
-        let token = TokenKind::of(found);
-        let word = if token == TokenKind::Word { text } else { "" };
+        let token = TokenClass::of(found);
+        let word = if token == TokenClass::Word { text } else { "" };
         if word.len() > MAX_NAME {
             return Err((format!("a name of more than {MAX_NAME} bytes"), at));
         }
         let Some(level) = levels.last_mut() else { break };
         let after_block = std::mem::take(&mut level.after_block);
         match token {
-            TokenKind::Else if after_block => {
+            TokenClass::Else if after_block => {
                 level.elses += 1;
                 elses += 1;
             }
@@ -112,7 +112,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
             _ => {}
         }
         let was_struct = is_struct;
-        is_struct = word == "struct" || was_struct && token == TokenKind::Word;
+        is_struct = word == "struct" || was_struct && token == TokenClass::Word;
         switch = if word == "switch" { at } else { switch };
         level.count_selectors(token, text);
         level.commas += u32::from(text == ",");
@@ -121,13 +121,13 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
             return Err(problem);
         }
         match token {
-            TokenKind::Else | TokenKind::Word => {}
-            TokenKind::Operator => {
+            TokenClass::Else | TokenClass::Word => {}
+            TokenClass::Operator => {
                 level.chain += 1;
                 chain += 1;
             }
-            TokenKind::Separator => chain -= std::mem::take(&mut level.chain),
-            TokenKind::Open { block } => {
+            TokenClass::Separator => chain -= std::mem::take(&mut level.chain),
+            TokenClass::Open { block } => {
                 if block {
                     chain -= std::mem::take(&mut level.chain);
                 } else {
@@ -141,7 +141,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
                 };
                 levels.push(BracketLevel { kind, switch, ..BracketLevel::default() });
             }
-            TokenKind::Close { block } => {
+            TokenClass::Close { block } => {
                 if levels.len() > 1 {
                     let closed = levels.pop().unwrap_or_default();
                     chain -= closed.chain;
@@ -153,7 +153,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
             }
         }
         // A semicolon after a brace ends no further statement.
-        let ends = token == TokenKind::Close { block: true } || !after_block && text == ";";
+        let ends = token == TokenClass::Close { block: true } || !after_block && text == ";";
         declarations += u32::from(ends && levels.len() == 1);
         for (count, max, what) in [
             (chain, MAX_CHAIN, "operators and brackets in one expression"),
@@ -170,7 +170,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
 
 /// What a token counts as.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum TokenKind {
+enum TokenClass {
     Else,
     Word,
     Operator,
@@ -179,8 +179,8 @@ enum TokenKind {
     Close { block: bool },
 }
 
-impl TokenKind {
-    fn of(token: Token<'_>) -> Self {
+impl TokenClass {
+    fn of(token: WgslToken<'_>) -> Self {
         match token.text {
             "(" | "[" => Self::Open { block: false },
             "{" => Self::Open { block: true },

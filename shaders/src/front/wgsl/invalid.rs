@@ -20,21 +20,21 @@ const MAX_QUOTED: usize = 48;
 /// The error with sentences that need no knowledge of naga.
 pub(super) fn worded(error: &WithSpan<ValidationError>, module: &Module, source: &str) -> WithSpan<Worded> {
     let inner = error.as_inner();
-    let words = Words::new(inner, module, source);
+    let names = SourceNames::new(inner, module, source);
     let mut sentences = Vec::new();
     let mut cause = inner.source();
     while let Some(problem) = cause {
-        sentences.push(words.of_cause(problem));
+        sentences.push(names.of_cause(problem));
         cause = problem.source();
     }
     // `transparent` errors say the same again.
     sentences.dedup();
     let cause = sentences.into_iter().rev().fold(None, |cause, text| Some(Box::new(Worded { text, cause })));
-    let mut worded = WithSpan::new(Worded { text: words.of_error(inner), cause });
+    let mut worded = WithSpan::new(Worded { text: names.of_error(inner), cause });
     let is_of_part = |label: &str| !label.starts_with("naga::ir::Function");
     let has_part = error.spans().any(|(_, label)| is_of_part(label));
     for (span, label) in error.spans().filter(|(_, label)| !has_part || is_of_part(label)) {
-        worded = worded.with_span(head_of(*span, label, source), words.of_label(label));
+        worded = worded.with_span(head_of(*span, label, source), names.of_label(label));
     }
     if error.spans().next().is_some() {
         return worded;
@@ -85,7 +85,7 @@ pub(super) fn head_of(span: Span, label: &str, source: &str) -> Span {
 }
 
 /// What a module calls its parts.
-struct Words<'m> {
+struct SourceNames<'m> {
     module: &'m Module,
     source: &'m str,
     /// The function of the error, and the types of its expressions, as far as they have one.
@@ -93,7 +93,7 @@ struct Words<'m> {
     types: Vec<Option<TypeResolution>>,
 }
 
-impl<'m> Words<'m> {
+impl<'m> SourceNames<'m> {
     fn new(error: &ValidationError, module: &'m Module, source: &'m str) -> Self {
         let function = match error {
             ValidationError::Function { handle, .. } => module.functions.try_get(*handle).ok(),

@@ -3,13 +3,13 @@
 
 /// A word, a number without its sign, point and exponent, or a single other character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token<'a> {
+pub(super) struct WgslToken<'a> {
     /// The byte offset of its first character.
     pub(super) at: usize,
     pub(super) text: &'a str,
 }
 
-impl Token<'_> {
+impl WgslToken<'_> {
     /// The byte offset after its last character.
     pub(super) fn end(&self) -> usize {
         self.at + self.text.len()
@@ -22,7 +22,7 @@ impl Token<'_> {
 }
 
 /// The tokens of a text, without white space and comments.
-pub(super) fn tokens(source: &str) -> impl Iterator<Item = Token<'_>> {
+pub(super) fn tokens(source: &str) -> impl Iterator<Item = WgslToken<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
@@ -37,7 +37,7 @@ pub(super) fn tokens(source: &str) -> impl Iterator<Item = Token<'_>> {
                 _ if is_of_word(first) => rest.find(|c| !is_of_word(c)).unwrap_or(rest.len()),
                 _ => first.len_utf8(),
             };
-            let token = Token { at, text: &rest[..length] };
+            let token = WgslToken { at, text: &rest[..length] };
             at = token.end();
             return Some(token);
         }

@@ -38,7 +38,7 @@ fn is_debug(op: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Module;
+    use super::super::WgslModule;
 
     #[test]
     fn words_without_lines_are_found_in_the_text() {
@@ -53,7 +53,7 @@ mod tests {
                     i = twice(i) + 1u;
                 }
             }";
-        let module = Module::parse(text).expect("it is valid");
+        let module = WgslModule::parse(text).expect("it is valid");
         let plain = module.spirv("main", &Default::default(), false).expect("it is valid");
         let line_of = |op: spirv::Op, number| {
             let words = super::instructions(&plain).filter(|&word| plain[word as usize] & 0xffff == op as u32);

@@ -39,12 +39,13 @@ use errors::{FILE, in_file, line_of, refused, refused_at};
 use numbered::Numbered;
 
 use super::room::HasRoom;
-use super::{Blocks, ConstantType, Error, SpecializationConstant, spirv};
+use super::spirv::SpirvModule;
+use super::{Blocks, ConstantType, Error, SpecializationConstant};
 use crate::ir::{Kernel, MemoryModel, SourceLine};
 
 /// A validated WGSL module. Overrides (WGSL's specialization constants) are applied when a kernel is requested.
 #[derive(Debug)]
-pub struct Module {
+pub struct WgslModule {
     source: String,
     /// The file name in messages and source lines.
     file: Arc<str>,
@@ -52,13 +53,13 @@ pub struct Module {
     info: ModuleInfo,
 }
 
-impl Module {
+impl WgslModule {
     /// Parses and validates. Messages and source lines call the text `wgsl`.
     pub fn parse(source: &str) -> Result<Self, Error> {
         Self::parse_named(source, FILE)
     }
 
-    /// As [`Module::parse`], with the name of the text's file for messages and source lines.
+    /// As [`WgslModule::parse`], with the name of the text's file for messages and source lines.
     pub fn parse_named(source: &str, file: &str) -> Result<Self, Error> {
         Self::parsed(source, file).map_err(|error| in_file(error, file))
     }
@@ -141,7 +142,7 @@ impl Module {
         self.kernel_within(entry, specialization, true, &|_| true)
     }
 
-    /// As [`Module::kernel`], with source lines only if they are wanted; asks whether there is room for the kernel
+    /// As [`WgslModule::kernel`], with source lines only if they are wanted; asks whether there is room for the kernel
     /// while it grows.
     pub fn kernel_within(
         &self,
@@ -175,7 +176,7 @@ impl Module {
 
     /// The layouts of the buffers and push constants that an entry point uses, after specialization.
     pub fn blocks(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {
-        spirv::Module::parse(&self.to_spirv(entry, specialization)?)?.blocks(&BTreeMap::new())
+        SpirvModule::parse(&self.to_spirv(entry, specialization)?)?.blocks(&BTreeMap::new())
     }
 
     /// The text, if that is the name that its lines have.
@@ -183,15 +184,15 @@ impl Module {
         (file == &*self.file).then_some(&*self.source)
     }
 
-    /// The source line of a word of the module that [`Module::kernel_within`] translates without lines.
+    /// The source line of a word of the module that [`WgslModule::kernel_within`] translates without lines.
     pub fn line_of(&self, entry: &str, specialization: &BTreeMap<u32, u64>, word: u32) -> Option<SourceLine> {
         let lined = self.spirv(entry, specialization, true).ok()?;
         let word = lines::counterpart(&self.spirv(entry, specialization, false).ok()?, word, &lined)?;
-        spirv::Module::parse(&lined).ok()?.line_of(word)
+        SpirvModule::parse(&lined).ok()?.line_of(word)
     }
 
     fn read(&self, entry: &str, words: &[u32], has_room: HasRoom<'_>) -> Result<Kernel, Error> {
-        let module = spirv::Module::parse(words);
+        let module = SpirvModule::parse(words);
         let kernel = module.and_then(|module| module.kernel_within(entry, &BTreeMap::new(), has_room));
         let kernel = kernel.map(|kernel| Kernel { memory_model: MemoryModel::Wgsl, ..kernel });
         // Word offsets of a module that the caller does not have are useless.
@@ -204,7 +205,7 @@ impl Module {
         })
     }
 
-    /// The SPIR-V that [`Module::kernel`] translates: one entry point, with overrides applied.
+    /// The SPIR-V that [`WgslModule::kernel`] translates: one entry point, with overrides applied.
     pub fn to_spirv(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Vec<u32>, Error> {
         self.spirv(entry, specialization, true).map_err(|error| in_file(error, &self.file))
     }

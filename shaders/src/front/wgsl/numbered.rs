@@ -34,7 +34,7 @@ impl Numbered {
 
     /// The words that naga wrote, with the lines of the real text, and with the text.
     pub(super) fn restored(&self, words: &[u32], text: &str) -> Vec<u32> {
-        let lines = Lines::of(text);
+        let lines = LineStarts::of(text);
         let mut out = words[..HEADER].to_vec();
         let mut at = HEADER;
         while let Some(&first) = words.get(at) {
@@ -82,9 +82,9 @@ fn number(block: &mut Block, starts: &mut Vec<u32>) {
 }
 
 /// Where the lines of a text start.
-struct Lines(Vec<u32>);
+struct LineStarts(Vec<u32>);
 
-impl Lines {
+impl LineStarts {
     fn of(text: &str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at as u32 + 1);
         Self(std::iter::once(0).chain(ends).collect())
@@ -118,13 +118,13 @@ fn source(operands: [u32; 3], text: &str, out: &mut Vec<u32>) {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::Module;
+    use super::super::WgslModule;
 
     /// What naga writes by itself.
-    fn by_naga(module: &Module, text: &str) -> Vec<u32> {
+    fn by_naga(module: &WgslModule, text: &str) -> Vec<u32> {
         let source =
             naga::back::spv::DebugInfo { source_code: text, file_name: "wgsl", language: spirv::SourceLanguage::WGSL };
-        let options = Module::options(Some(source));
+        let options = WgslModule::options(Some(source));
         let pipeline = naga::back::spv::PipelineOptions {
             shader_stage: naga::ShaderStage::Compute,
             entry_point: "main".to_owned(),
@@ -151,7 +151,7 @@ mod tests {
         // Longer than an instruction, with a letter of two bytes across the end.
         let long = format!("//{}\n{}", "ä".repeat(40_000), kernel);
         for text in [short, long] {
-            let module = Module::parse(&text).expect("it is valid");
+            let module = WgslModule::parse(&text).expect("it is valid");
             let words = module.written("main", &BTreeMap::new(), true).expect("it is valid");
             assert_eq!(words, by_naga(&module, &text));
         }

@@ -4,7 +4,7 @@ use naga::back::PipelineConstants;
 use naga::{Handle, Override};
 
 use super::errors::{refused, refused_at};
-use super::{Module, fault, size};
+use super::{WgslModule, fault, size};
 use crate::front::Error;
 
 /// Bytes of a text in which the place of an expression that cannot be evaluated is sought, at most.
@@ -22,7 +22,7 @@ pub(super) fn name(constant: &Override) -> Option<String> {
     constant.id.map(|id| id.to_string()).or_else(|| constant.name.clone())
 }
 
-impl Module {
+impl WgslModule {
     /// The error for an expression that cannot be evaluated with the values of the overrides.
     pub(super) fn fails(&self, entry: &str, constants: &PipelineConstants, message: &str) -> Error {
         // The search takes as long as some evaluations.

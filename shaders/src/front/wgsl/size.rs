@@ -4,7 +4,7 @@
 use naga::ShaderStage;
 
 use super::errors::refused_at;
-use super::lexer::{Token, tokens};
+use super::lexer::{WgslToken, tokens};
 use crate::front::{Error, spirv};
 
 /// Checks that the entry point's workgroup size is within the limits.
@@ -34,7 +34,7 @@ pub(super) fn function(name: &str, source: &str) -> Option<usize> {
 
 /// The byte offset of the size's declaration: the last such attribute before the function.
 fn attribute_offset(entry: &str, source: &str) -> usize {
-    let tokens: Vec<Token<'_>> = tokens(source).collect();
+    let tokens: Vec<WgslToken<'_>> = tokens(source).collect();
     let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.text == word);
     let function = (0..tokens.len()).find(|&at| is(at, "fn") && is(at + 1, entry)).unwrap_or(0);
     let declared = (0..function).rev().find(|&at| is(at, "@") && is(at + 1, "workgroup_size"));
@@ -45,12 +45,12 @@ fn attribute_offset(entry: &str, source: &str) -> usize {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::Module;
+    use super::super::WgslModule;
 
     const LIMIT: &str = "invocations, where 1 to 1024 are possible (VUID-RuntimeSpirv-x-06432)";
 
     fn refused(text: &str, values: &BTreeMap<u32, u64>) -> String {
-        let kernel = Module::parse(text).and_then(|module| module.kernel("main", values));
+        let kernel = WgslModule::parse(text).and_then(|module| module.kernel("main", values));
         kernel.unwrap_err().to_string()
     }
 

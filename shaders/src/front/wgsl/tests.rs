@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use naga::back::PipelineConstants;
 
-use super::Module;
+use super::WgslModule;
 use crate::front::data_layout::DataLayout;
 
 #[test]
 fn a_parse_error_shows_the_line() {
-    let error = Module::parse("fn main() {\n  let x = ;\n}").unwrap_err();
+    let error = WgslModule::parse("fn main() {\n  let x = ;\n}").unwrap_err();
     assert!(error.to_string().starts_with("expected expression"), "{error}");
     assert!(error.to_string().contains("wgsl:2:11"), "{error}");
 }
@@ -20,15 +20,15 @@ fn subgroups_may_be_enabled_and_immediates_have_their_older_name() {
         var<push_constant> n: u32;
         @group(0) @binding(0) var<storage, read_write> to: u32;
         @compute @workgroup_size(16) fn main() { to = subgroupAdd(n); }";
-    let module = Module::parse(text).unwrap();
+    let module = WgslModule::parse(text).unwrap();
     assert_eq!(module.kernel("main", &BTreeMap::new()).unwrap().push_bytes, 4);
-    let error = Module::parse(&text.replace("to = ", "two = ")).unwrap_err().to_string();
+    let error = WgslModule::parse(&text.replace("to = ", "two = ")).unwrap_err().to_string();
     assert!(error.contains("wgsl:4:50") && error.contains("fn main() { two = subgroupAdd(n); }"), "{error}");
 }
 
 #[test]
 fn a_validation_error_shows_the_line() {
-    let error = Module::parse("@compute @workgroup_size(1) fn main() {\n  let x: u32 = 1.5;\n}").unwrap_err();
+    let error = WgslModule::parse("@compute @workgroup_size(1) fn main() {\n  let x: u32 = 1.5;\n}").unwrap_err();
     assert!(error.to_string().contains("wgsl:2:7"), "{error}");
 }
 
@@ -41,7 +41,7 @@ fn an_override_without_a_value_is_named() {
         let used = declared.split(' ').find(|word| word.ends_with(':')).unwrap_or_default().trim_end_matches(':');
         let text =
             format!("\n{declared} var<workgroup> a: u32;\n@compute @workgroup_size(1) fn main() {{ a = {used}; }}");
-        let error = Module::parse(&text).unwrap().kernel("main", &BTreeMap::new()).unwrap_err().to_string();
+        let error = WgslModule::parse(&text).unwrap().kernel("main", &BTreeMap::new()).unwrap_err().to_string();
         assert!(error.starts_with("the override ") && error.contains(expected), "{error}");
     }
 }
@@ -58,16 +58,16 @@ fn the_longest_chains_fit_the_stack() {
         body(&format!("if o[0] == 1u {{}} {}", "else if o[1] == 2u { o[2] = 3u; }".repeat(400))),
         format!("{links} const c2000 = 1u; {}", body("o[0] = c0;")),
     ] {
-        let module = Module::parse(&source).unwrap();
+        let module = WgslModule::parse(&source).unwrap();
         assert!(module.kernel("main", &BTreeMap::new()).is_ok());
     }
-    let error = Module::parse(&body(&format!("\no[0] = {}1u;", "1u+".repeat(16_000)))).unwrap_err();
+    let error = WgslModule::parse(&body(&format!("\no[0] = {}1u;", "1u+".repeat(16_000)))).unwrap_err();
     assert_eq!(error.to_string(), "more than 1000 operators and brackets in one expression at wgsl:2:3004");
 }
 
 #[test]
 fn the_name_of_the_file_is_in_errors_and_lines() {
-    let parse = |text: &str| Module::parse_named(text, "blur.wgsl");
+    let parse = |text: &str| WgslModule::parse_named(text, "blur.wgsl");
     let error = parse("@compute @workgroup_size(1) fn main() { nonsense }").unwrap_err().to_string();
     assert!(error.contains("blur.wgsl:1:") && !error.contains(" wgsl:"), "{error}");
     let error = parse("@compute @workgroup_size(1) fn main() { let x: f32 = 1u; }").unwrap_err().to_string();
@@ -92,7 +92,7 @@ fn blocks_have_the_names_and_offsets_of_their_members() {
         @group(1) @binding(0) var<uniform> rows: array<vec4f, 3>;
         var<immediate> step: f32;
         @compute @workgroup_size(1) fn main() { scene.at.x = rows[1].x + step + f32(list[0].y); }";
-    let blocks = Module::parse(text).unwrap().blocks("main", &BTreeMap::new()).unwrap();
+    let blocks = WgslModule::parse(text).unwrap().blocks("main", &BTreeMap::new()).unwrap();
     let shown: Vec<_> = blocks.buffers.values().map(ToString::to_string).collect();
     assert_eq!(shown, ["Scene", "array<vec2<i32>>", "array<vec4<f32>, 3>"]);
     let names: Vec<_> = blocks.names.values().map(String::as_str).collect();
@@ -111,7 +111,7 @@ fn blocks_have_the_names_and_offsets_of_their_members() {
 fn what_is_not_supported_is_named() {
     let text = "@compute @workgroup_size(1) fn main() { }
         @group(0) @binding(0) var tex: texture_external;";
-    let error = Module::parse(text).unwrap_err().to_string();
+    let error = WgslModule::parse(text).unwrap_err().to_string();
     assert!(error.contains("TEXTURE_EXTERNAL"), "{error}");
 }
 
@@ -120,7 +120,7 @@ fn overrides_take_their_values_by_id_or_without_one_by_a_number_above() {
     let source = "@id(7) override a: i32 = 1; @id(8) override b: f32; override c: bool = true; override d: u32 = 1;
         @group(0) @binding(0) var<storage, read_write> out: array<f32>;
         @compute @workgroup_size(1) fn main() { out[0] = select(0.0, f32(a) + b, c); }";
-    let module = Module::parse(source).unwrap();
+    let module = WgslModule::parse(source).unwrap();
     let constants: Vec<_> = module.specialization_constants().map(|constant| constant.to_string()).collect();
     assert_eq!(constants, ["7 (a: i32)", "8 (b: f32)", "c (bool)", "d (u32)"]);
     let keys: Vec<_> = module.specialization_constants().map(|constant| constant.key).collect();
@@ -137,7 +137,7 @@ fn overrides_take_their_values_by_id_or_without_one_by_a_number_above() {
 #[test]
 fn every_entry_point_can_be_asked_for() {
     let source = "@compute @workgroup_size(1) fn one() {} @compute @workgroup_size(2) fn two() {}";
-    let module = Module::parse(source).unwrap();
+    let module = WgslModule::parse(source).unwrap();
     assert_eq!(module.entry_points().collect::<Vec<_>>(), ["one", "two"]);
     for name in ["one", "two"] {
         assert!(module.to_spirv(name, &BTreeMap::new()).is_ok());

@@ -56,13 +56,13 @@ fn cut(text: &str, start: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Module;
+    use super::super::WgslModule;
 
     #[test]
     fn a_message_about_a_long_line_shows_what_stands_around_the_mark() {
         let filler = "/* a line without an end */ ".repeat(4_000);
         let text = format!("{filler}fn main() {{ let x = wrong; }} {filler}");
-        let message = Module::parse(&text).unwrap_err().to_string();
+        let message = WgslModule::parse(&text).unwrap_err().to_string();
         assert!(message.len() < 1_000, "{} bytes", message.len());
         let lines: Vec<_> = message.lines().collect();
         let at = lines.iter().position(|line| line.contains("let x = wrong;")).unwrap();

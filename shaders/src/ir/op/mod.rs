@@ -20,7 +20,7 @@ pub mod round;
 mod table;
 pub mod trig;
 
-use super::{Scalar, Type};
+use super::{ScalarValue, Type};
 pub use machine::{is_basic, works_on_doubles, works_on_exponents, works_on_subwords};
 
 /// Operands of an operation, at most.
@@ -41,7 +41,7 @@ pub trait PureFn<Args> {
 
 macro_rules! pure_fn {
     ($($param:ident $index:tt),+) => {
-        impl<F, R: Scalar, $($param: Scalar),+> PureFn<($($param,)+)> for F
+        impl<F, R: ScalarValue, $($param: ScalarValue),+> PureFn<($($param,)+)> for F
         where
             F: Fn($($param),+) -> R,
         {

@@ -5,7 +5,7 @@ use cranelift_entity::SecondaryMap;
 use foldhash::{HashMap, HashMapExt};
 use smallvec::SmallVec;
 
-use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Scalar, Type, Value, ValueDef};
+use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, ScalarValue, Type, Value, ValueDef};
 
 /// Replaces each operation that `wanted` selects by the instructions that `expansion` emits.
 pub(super) fn expand(
@@ -334,7 +334,7 @@ impl IntoValue for Value {
     }
 }
 
-impl<T: Scalar> IntoValue for T {
+impl<T: ScalarValue> IntoValue for T {
     fn value(self, e: &mut Emit<'_>) -> Value {
         e.constant(self.to_bits(), T::TYPE)
     }

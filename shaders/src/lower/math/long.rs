@@ -5,9 +5,7 @@
 //! divisor, and one step up or down corrects it. Remainders are integers, exact modulo 2⁶⁴.
 
 use super::emit::Emit;
-use crate::ir::{Op, Value};
-
-type WordPair = [Value; 2];
+use crate::ir::{Op, Value, WordPair};
 
 pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
     let (word, remainder) = match op {

@@ -45,11 +45,11 @@ pub fn run(kernel: &mut Kernel, options: MathOptions) {
 }
 
 /// Expands the operations of a chapter; `None` for others.
-type Chapter = fn(&mut Emit<'_>, Op, &[Value]) -> Option<Value>;
+type MathChapter = fn(&mut Emit<'_>, Op, &[Value]) -> Option<Value>;
 
 /// Emits the expansion of an operation; returns the value that replaces its result.
 fn expansion(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Value {
-    const CHAPTERS: &[Chapter] = &[
+    const CHAPTERS: &[MathChapter] = &[
         int::expand,
         divide::expand,
         field::expand,

@@ -4,7 +4,7 @@ use cranelift_entity::packed_option::PackedOption;
 
 use super::frontier::Joins;
 use super::words::{PromotableWords, Promotion};
-use crate::analysis::{Dominators, Step, dominator_walk};
+use crate::analysis::{Dominators, WalkStep, dominator_walk};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Type, Value, ValueDef};
 use crate::opt::aliases::Aliases;
 use crate::opt::cfg;
@@ -18,11 +18,11 @@ pub(super) fn run(kernel: &mut Kernel, dominators: &Dominators, words: &Promotab
     let mut marks = Vec::new();
     for step in walk {
         match step {
-            Step::Enter(block) => {
+            WalkStep::Enter(block) => {
                 marks.push(replacer.undo.len());
                 replacer.block(block);
             }
-            Step::Leave(_) => replacer.undo(marks.pop().unwrap_or(0)),
+            WalkStep::Leave(_) => replacer.undo(marks.pop().unwrap_or(0)),
         }
     }
     let (zeros, aliases) = (replacer.zeros, replacer.aliases);

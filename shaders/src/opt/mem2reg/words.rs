@@ -10,7 +10,7 @@ use crate::ir::{Block, InstData, Kernel, Place, Type, Value, ValueDef, Variable,
 
 /// A word that is promoted to SSA values.
 #[derive(Debug, Default)]
-pub(super) struct Word {
+pub(super) struct PromotedWord {
     /// Blocks with a store to the word, in layout order.
     pub(super) stored_in: Vec<Block>,
     /// Whether a block loads the word before it stores to it, so that the value comes from a predecessor.
@@ -21,7 +21,7 @@ pub(super) struct Word {
     pub(super) is_kept: bool,
 }
 
-impl Word {
+impl PromotedWord {
     /// The type of its values: the more frequent one.
     pub(super) fn ty(&self) -> Type {
         if self.floats > 0 { Type::F32 } else { Type::I32 }
@@ -42,7 +42,7 @@ pub(super) enum Promotion {
 /// The promotable words of all private variables.
 #[derive(Debug, Default)]
 pub(super) struct PromotableWords {
-    pub(super) all: Vec<Word>,
+    pub(super) all: Vec<PromotedWord>,
     numbers: HashMap<(Variable, u32), usize, RandomState>,
     usages: SecondaryMap<Variable, Usage>,
 }
@@ -90,7 +90,7 @@ impl PromotableWords {
         let next = self.all.len();
         let number = *self.numbers.entry((variable, offset)).or_insert(next);
         if number == next {
-            self.all.push(Word::default());
+            self.all.push(PromotedWord::default());
         }
         Some((number, is_store, ty))
     }

@@ -14,7 +14,7 @@ const MAX_TERMS: usize = 12;
 
 /// Reorders the terms of all sums.
 pub(super) fn sums(kernel: &mut Kernel) {
-    let order = Order::new(kernel);
+    let order = TermOrder::new(kernel);
     // Allocated once for all blocks: each instruction is in one of them.
     let mut inner = EntitySet::with_capacity(kernel.insts.len());
     let mut sum_of_inst = SecondaryMap::new();
@@ -33,14 +33,14 @@ struct Sum {
     terms: SmallVec<[Value; 6]>,
 }
 
-struct Order {
+struct TermOrder {
     uses: SecondaryMap<Value, u32>,
     /// The loop depth of each block.
     depths: SecondaryMap<Block, u32>,
     inst_blocks: SecondaryMap<Inst, Option<Block>>,
 }
 
-impl Order {
+impl TermOrder {
     fn new(kernel: &Kernel) -> Self {
         let loops = Loops::new(kernel, &Dominators::new(kernel));
         let mut loop_depths: Vec<u32> = Vec::with_capacity(loops.all.len());

@@ -7,7 +7,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::{HashMap, HashMapExt};
 use smallvec::SmallVec;
 
-use super::ssa::Variables;
+use super::ssa::SsaVariables;
 use super::{Block, BlockCall, BlockData, Inst, InstData, Kernel, LANES, Routine, SubgroupLoop, Type, Value, ValueDef};
 
 /// The bits of a mask with all lanes.
@@ -24,7 +24,7 @@ const VALUES: usize = 96;
 #[derive(Debug)]
 pub(crate) struct Builder {
     pub(crate) kernel: Kernel,
-    pub(crate) variables: Variables,
+    pub(crate) variables: SsaVariables,
     /// The SPIR-V word that new instructions come from; 0 without debug lines.
     origin: u32,
     current: Block,
@@ -45,7 +45,7 @@ impl Builder {
     pub(crate) fn new(mut kernel: Kernel) -> Self {
         let entry = kernel.blocks.push(BlockData::default());
         kernel.layout.push(entry);
-        let mut variables = Variables::default();
+        let mut variables = SsaVariables::default();
         variables.dominance.append(entry, &[]);
         Self {
             kernel,
@@ -82,7 +82,7 @@ impl Builder {
     pub(crate) fn switch_to(&mut self, block: Block) {
         self.current = block;
         self.kernel.layout.push(block);
-        let Variables { dominance, predecessors, .. } = &mut self.variables;
+        let SsaVariables { dominance, predecessors, .. } = &mut self.variables;
         dominance.append(block, &predecessors[block]);
         self.locals.clear();
     }

@@ -1,7 +1,7 @@
 //! Reads of variables: block parameters at joins, removal of those with one argument, and values that are saved or
 //! carried across barriers.
 
-use super::{Barrier, Carried, Head, Kept, Only, Phi, Unwritten, Variable, VariableData};
+use super::{Barrier, BlockHead, Carried, Kept, Only, Phi, SsaVariableData, Unwritten, Variable};
 use crate::ir::Op;
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::{Block, InstData, Type, Value};
@@ -18,10 +18,10 @@ impl Builder {
 
     /// Seals a block: all its predecessors are known.
     pub(crate) fn seal(&mut self, block: Block) {
-        if self.variables.heads[block] != Head::Open {
+        if self.variables.heads[block] != BlockHead::Open {
             return;
         }
-        self.variables.heads[block] = Head::Sealed;
+        self.variables.heads[block] = BlockHead::Sealed;
         let open = self.variables.open.remove(&block).unwrap_or_default();
         self.variables.unfilled.extend(open);
         while let Some(phi) = self.variables.unfilled.pop() {
@@ -47,13 +47,13 @@ impl Builder {
             }
             let value = match (self.variables.heads[at], self.variables.predecessors[at].as_slice()) {
                 _ if forgets => self.default_of(variable),
-                (Head::Sealed, &[only]) => {
+                (BlockHead::Sealed, &[only]) => {
                     block = only;
                     continue;
                 }
-                (Head::Sealed, []) | (Head::Start, _) => self.default_of(variable),
-                (Head::Resume, _) => self.keep(variable, at),
-                (Head::Sealed | Head::Open, _) => self.make_phi(variable, at),
+                (BlockHead::Sealed, []) | (BlockHead::Start, _) => self.default_of(variable),
+                (BlockHead::Resume, _) => self.keep(variable, at),
+                (BlockHead::Sealed | BlockHead::Open, _) => self.make_phi(variable, at),
             };
             self.variables.values.insert((at, variable), value);
             break value;
@@ -63,7 +63,7 @@ impl Builder {
     }
 
     fn default_of(&mut self, variable: Variable) -> Value {
-        let VariableData { ty, default, .. } = self.variables.all[variable];
+        let SsaVariableData { ty, default, .. } = self.variables.all[variable];
         match default {
             Unwritten::Undef => self.emit_one(InstData::Undef { ty }),
             Unwritten::Empty => self.constant(ty, 0),
@@ -77,7 +77,7 @@ impl Builder {
         self.variables.phis.push(Phi { block, variable, value, operands: Vec::new() });
         self.variables.phi_of.insert(value, number);
         self.variables.values.insert((block, variable), value);
-        if self.variables.heads[block] == Head::Open {
+        if self.variables.heads[block] == BlockHead::Open {
             self.variables.open.entry(block).or_default().push(number);
         } else {
             self.variables.unfilled.push(number);
@@ -137,7 +137,7 @@ impl Builder {
     /// Loads a variable from the frame in a resume block, or records that it is carried; [`Builder::keep_all`] adds the
     /// store at the barrier.
     fn keep(&mut self, variable: Variable, resume: Block) -> Value {
-        let VariableData { ty, common, .. } = self.variables.all[variable];
+        let SsaVariableData { ty, common, .. } = self.variables.all[variable];
         let value = if common {
             self.param_later(resume, ty)
         } else {

@@ -82,7 +82,7 @@ impl Writers {
 }
 
 #[derive(Debug)]
-struct VariableData {
+struct SsaVariableData {
     ty: Type,
     default: Unwritten,
     writers: Writers,
@@ -110,7 +110,7 @@ struct Only {
 
 /// How a read continues at the head of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Head {
+enum BlockHead {
     /// Predecessors may still be added.
     #[default]
     Open,
@@ -165,10 +165,10 @@ pub(crate) struct Barrier {
 
 /// The variables of a kernel under construction.
 #[derive(Debug, Default)]
-pub(crate) struct Variables {
-    all: PrimaryMap<Variable, VariableData>,
+pub(crate) struct SsaVariables {
+    all: PrimaryMap<Variable, SsaVariableData>,
     values: HashMap<(Block, Variable), Value>,
-    heads: SecondaryMap<Block, Head>,
+    heads: SecondaryMap<Block, BlockHead>,
     pub(crate) dominance: Dominance,
     pub(crate) predecessors: SecondaryMap<Block, Vec<Block>>,
     open: HashMap<Block, Vec<usize>>,
@@ -186,7 +186,7 @@ pub(crate) struct Variables {
     pub(crate) frame_bytes: u32,
 }
 
-impl Variables {
+impl SsaVariables {
     /// Declares a variable.
     pub(crate) fn declare(&mut self, ty: Type, default: Unwritten) -> Variable {
         self.declare_of(ty, default, Writers::Everywhere)
@@ -195,7 +195,7 @@ impl Variables {
     /// Declares a variable that is written in known blocks only.
     pub(crate) fn declare_of(&mut self, ty: Type, default: Unwritten, writers: Writers) -> Variable {
         let writes = SmallVec::new();
-        self.all.push(VariableData {
+        self.all.push(SsaVariableData {
             ty,
             default,
             writers,
@@ -255,7 +255,7 @@ impl Variables {
         writes[..writes.partition_point(|&(position, _)| position <= order)].last().copied()
     }
 
-    /// As [`Variables::write`], for a variable's only value; `within` is the innermost loop around the block.
+    /// As [`SsaVariables::write`], for a variable's only value; `within` is the innermost loop around the block.
     pub(crate) fn write_only(&mut self, block: Block, variable: Variable, value: Value, within: Option<usize>) {
         self.all[variable].only = Some(Only { value, within, stored: false });
         self.write(block, variable, value);
@@ -269,7 +269,7 @@ impl Variables {
         value
     }
 
-    /// As [`Variables::resolve`], with path compression.
+    /// As [`SsaVariables::resolve`], with path compression.
     fn shorten(&mut self, value: Value) -> Value {
         let end = self.resolve(value);
         let mut at = value;
@@ -286,12 +286,12 @@ impl Variables {
 
     /// Marks a start block: variables have their defaults there.
     pub(crate) fn mark_start(&mut self, block: Block) {
-        self.heads[block] = Head::Start;
+        self.heads[block] = BlockHead::Start;
     }
 
     /// Marks a resume block: it continues after a barrier.
     pub(crate) fn mark_resume(&mut self, block: Block, barrier: Barrier) {
-        self.heads[block] = Head::Resume;
+        self.heads[block] = BlockHead::Resume;
         self.barriers.insert(block, barrier);
     }
 
@@ -302,7 +302,7 @@ impl Variables {
         if self.values.contains_key(&(block, variable)) {
             return (block, false);
         }
-        let VariableData { writers, .. } = &self.all[variable];
+        let SsaVariableData { writers, .. } = &self.all[variable];
         let written = self.last_write(variable, self.dominance.order(block));
         let last = written.map_or(0, |(order, _)| order);
         // If a loop around the use writes the variable, its header is between, unless the write is inside the loop.

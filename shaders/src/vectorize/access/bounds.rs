@@ -6,7 +6,7 @@ use super::offset::{Offset, OffsetTerm};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::ir::{self, Op, Place, VariableSpace};
 use crate::simd::builder::{ALL, Builder};
-use crate::simd::{Field, InstData, LaneAddress, Type, Value, WideOp};
+use crate::simd::{ContextField, InstData, LaneAddress, Type, Value, WideOp};
 use crate::vectorize::state::Widen;
 
 /// The memory of an access: a descriptor's range, a variable or the push constants.
@@ -35,13 +35,13 @@ impl MemoryRegion {
                 Self::of_descriptor(&mut widen.builder, number)
             }
             Place::Push { .. } => {
-                let base = widen.builder.emit_one(InstData::Context { field: Field::Push });
+                let base = widen.builder.emit_one(InstData::Context { field: ContextField::Push });
                 let len = widen.builder.s64(MAX_PUSH_BYTES as u64);
                 Self { base, len }
             }
             Place::Variable { variable, .. } => {
                 let constant = widen.kernel.variables[variable].space == VariableSpace::Constant;
-                let field = if constant { Field::Tables } else { Field::Shared };
+                let field = if constant { ContextField::Tables } else { ContextField::Shared };
                 let base = widen.builder.emit_one(InstData::Context { field });
                 let skip = widen.builder.s64(u64::from(widen.plans.layout.variable_offsets[variable]));
                 let base = widen.builder.wide(WideOp::Add, &[base, skip]);

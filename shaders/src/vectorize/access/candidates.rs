@@ -10,7 +10,7 @@ use super::offset::{Offset, OffsetTerm, is_private};
 use super::pattern::AccessPattern;
 use super::segments::SegmentedAccess;
 use crate::analysis::BlockShapes;
-use crate::ir::{self, InstData as Scalar, Place, Width};
+use crate::ir::{self, InstData as ScalarInst, Place, Width};
 
 /// Of the numbers of words of an element, 1 to [`MAX_WORDS`]: costs for each word have this denominator.
 const COMMON_MULTIPLE: u32 = 12;
@@ -44,16 +44,16 @@ impl AccessCandidates {
 
     /// The access of a load, a store, an atomic, a `reaches`, or a check that machine code settles. `all_active`: the
     /// block runs with all 16 lanes only.
-    pub(super) fn new(shapes: BlockShapes, data: &Scalar, all_active: bool) -> Option<Self> {
+    pub(super) fn new(shapes: BlockShapes, data: &ScalarInst, all_active: bool) -> Option<Self> {
         let (place, width, store, volatile) = match data {
-            Scalar::Load { place, width, access, .. } => (place, *width, false, access.volatile),
-            Scalar::Store { place, width, access, .. } => (place, *width, true, access.volatile),
-            Scalar::Atomic { place, .. } => return Some(Self::basic(shapes, place.offset(), Width::Word)),
-            Scalar::Reaches { offset, .. } => return Some(Self::basic(shapes, *offset, Width::Word)),
-            Scalar::Check { place, width, .. } if shapes.kernel.inline_checks => {
+            ScalarInst::Load { place, width, access, .. } => (place, *width, false, access.volatile),
+            ScalarInst::Store { place, width, access, .. } => (place, *width, true, access.volatile),
+            ScalarInst::Atomic { place, .. } => return Some(Self::basic(shapes, place.offset(), Width::Word)),
+            ScalarInst::Reaches { offset, .. } => return Some(Self::basic(shapes, *offset, Width::Word)),
+            ScalarInst::Check { place, width, .. } if shapes.kernel.inline_checks => {
                 return Some(Self::basic(shapes, place.offset(), *width));
             }
-            Scalar::Sync { place: Some(place), bytes: 4, .. } if shapes.kernel.inline_checks => {
+            ScalarInst::Sync { place: Some(place), bytes: 4, .. } if shapes.kernel.inline_checks => {
                 return Some(Self::basic(shapes, place.offset(), Width::Word));
             }
             _ => return None,

@@ -11,7 +11,7 @@ use super::offset::{Offset, OffsetTerm};
 use super::subword;
 use super::word_array::WordArray;
 use crate::analysis::{LaneConstants, Shape};
-use crate::ir::{Inst, InstData as Scalar, Op, Width};
+use crate::ir::{Inst, InstData as ScalarInst, Op, Width};
 use crate::simd::builder::Builder;
 use crate::simd::{Elements as SimdElements, InstData, Segments, Spacing, Value};
 use crate::vectorize::state::Widen;
@@ -68,7 +68,7 @@ fn store_group(widen: &mut Widen<'_>, group: &InterleaveGroup) {
     let first = group.span().0;
     let mut stored: SmallVec<[(usize, ElementWord, Value); 4]> = SmallVec::new();
     for &(inst, word) in members {
-        if let Scalar::Store { value, .. } = widen.kernel.insts[inst] {
+        if let ScalarInst::Store { value, .. } = widen.kernel.insts[inst] {
             stored.push((word.distance(first), word, widen.vector(value)));
         }
     }
@@ -102,7 +102,7 @@ fn group_start(widen: &mut Widen<'_>, group: &InterleaveGroup, offsets: &Constan
 
 fn region_of(widen: &mut Widen<'_>, inst: Inst) -> MemoryRegion {
     match &widen.kernel.insts[inst] {
-        Scalar::Load { place, .. } | Scalar::Store { place, .. } => MemoryRegion::of_place(widen, place),
+        ScalarInst::Load { place, .. } | ScalarInst::Store { place, .. } => MemoryRegion::of_place(widen, place),
         _ => unreachable!("a group has loads and stores only"),
     }
 }

@@ -11,7 +11,7 @@ use super::cost::AccessCosts;
 use super::elements::{ElementWord, LaneElements, MAX_WORDS};
 use super::offset::{OffsetTerm, is_private};
 use crate::analysis::BlockShapes;
-use crate::ir::{BufferSpace, Inst, InstData as Scalar, Place, Width};
+use crate::ir::{BufferSpace, Inst, InstData as ScalarInst, Place, Width};
 
 /// Groups that may get one more member.
 const MAX_OPEN: usize = 16;
@@ -51,12 +51,12 @@ pub(super) fn groups<'a>(
     let is_own = |place: &Place| matches!(place, Place::Variable { variable, .. } if is_private(kernel, *variable));
     for &inst in &kernel.blocks[shapes.block].insts {
         let (is_access, store, steady) = match &kernel.insts[inst] {
-            Scalar::Load { place, .. } => {
+            ScalarInst::Load { place, .. } => {
                 let steady = matches!(place, Place::Push { .. } | Place::Buffer { space: BufferSpace::Uniform, .. });
                 (true, false, steady || is_own(place))
             }
-            Scalar::Store { place, .. } => (true, true, is_own(place)),
-            Scalar::Atomic { .. } | Scalar::Barrier { .. } | Scalar::Fence { .. } => (false, true, false),
+            ScalarInst::Store { place, .. } => (true, true, is_own(place)),
+            ScalarInst::Atomic { .. } | ScalarInst::Barrier { .. } | ScalarInst::Fence { .. } => (false, true, false),
             _ => continue,
         };
         let access = is_access.then(|| access_of(inst));

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::analysis::BlockShapes;
-use crate::ir::{self, InstData as Scalar, VariableSpace};
+use crate::ir::{self, InstData as ScalarInst, VariableSpace};
 
 /// An offset past the end of any memory.
 const BEYOND: u64 = 1 << 32;
@@ -38,7 +38,7 @@ impl Offset {
                 offset.constant += if bits == u64::from(u32::MAX) { BEYOND } else { bits };
                 return offset;
             }
-            let Some(&Scalar::Element { base, index, stride }) = shapes.definition(value) else {
+            let Some(&ScalarInst::Element { base, index, stride }) = shapes.definition(value) else {
                 offset.add_term(shapes, value, 1);
                 return offset;
             };

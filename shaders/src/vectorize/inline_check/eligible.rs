@@ -5,7 +5,7 @@ use cranelift_entity::EntitySet;
 use super::privacy::{Privacies, Privacy};
 use crate::check::{self, InlineChecks, MAX_SITES, Plane, PlaneSet};
 use crate::ir::{
-    Binding, Inst, InstData as Scalar, Kernel, ObservedVariable, Place, Scope, Site, SiteAction, StorageClass,
+    Binding, Inst, InstData as ScalarInst, Kernel, ObservedVariable, Place, Scope, Site, SiteAction, StorageClass,
     Variable, VariableSpace, Width,
 };
 
@@ -27,7 +27,7 @@ pub(super) struct CheckedAccess {
 
 /// Whether checks of a kernel may be settled by its machine code.
 fn is_inline(kernel: &Kernel) -> bool {
-    let looks_up = |inst: &Scalar| matches!(inst, Scalar::BufferAt { .. } | Scalar::BufferNear { .. });
+    let looks_up = |inst: &ScalarInst| matches!(inst, ScalarInst::BufferAt { .. } | ScalarInst::BufferNear { .. });
     kernel.inline_checks
         && kernel.sites.len() <= MAX_SITES
         && kernel.invocations() <= MAX_INVOCATIONS
@@ -39,7 +39,7 @@ fn is_inline(kernel: &Kernel) -> bool {
 pub(in crate::vectorize) fn has_fences(kernel: &Kernel) -> bool {
     let mut insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
     insts.any(|&inst| match kernel.insts[inst] {
-        Scalar::Sync { site, .. } => matches!(kernel.sites[site].action, SiteAction::Fence { .. }),
+        ScalarInst::Sync { site, .. } => matches!(kernel.sites[site].action, SiteAction::Fence { .. }),
         _ => false,
     })
 }
@@ -73,8 +73,8 @@ pub(in crate::vectorize) fn inline_checks(
     let insts = || kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
     for &inst in insts().filter(|&&inst| !dropped.contains(inst)) {
         let (site, place, width) = match kernel.insts[inst] {
-            Scalar::Check { site, ref place, width } => (site, place, width),
-            Scalar::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => {
+            ScalarInst::Check { site, ref place, width } => (site, place, width),
+            ScalarInst::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => {
                 (site, place, Width::Word)
             }
             _ => continue,
@@ -118,8 +118,8 @@ pub(in crate::vectorize) fn inline_checks(
     checks.variable_private = privacies.of_variables();
     // Atomics access words, and a buffer that is only known when the kernel runs may be any.
     let has_words = |&inst: &Inst| match kernel.insts[inst] {
-        Scalar::Sync { place: Some(_), .. } => true,
-        Scalar::Check { ref place, .. } => {
+        ScalarInst::Sync { place: Some(_), .. } => true,
+        ScalarInst::Check { ref place, .. } => {
             matches!(place, Place::Buffer { .. }) && descriptor_of(kernel, place, descriptors).is_none()
         }
         _ => false,
@@ -157,7 +157,7 @@ fn planes(kernel: &Kernel, action: &SiteAction, place: &Place, reads: &CheckedRe
 /// The descriptor of a place, if it is a buffer whose number is known.
 pub(super) fn descriptor_of(kernel: &Kernel, place: &Place, first: &impl Fn(Binding) -> u32) -> Option<u32> {
     let Place::Buffer { buffer, .. } = *place else { return None };
-    let Some(&Scalar::Buffer { binding, index }) = kernel.definition(buffer) else { return None };
+    let Some(&ScalarInst::Buffer { binding, index }) = kernel.definition(buffer) else { return None };
     let data = &kernel.bindings[binding];
     let index = kernel.constant(index).filter(|&index| index < u64::from(data.count))?;
     (!data.kind.is_image()).then(|| first(binding) + index as u32)
@@ -166,7 +166,7 @@ pub(super) fn descriptor_of(kernel: &Kernel, place: &Place, first: &impl Fn(Bind
 /// Whether no binding that the kernel writes has a part of the place's memory.
 pub(super) fn is_input(kernel: &Kernel, place: &Place) -> bool {
     let Place::Buffer { buffer, .. } = *place else { return false };
-    let Some(&Scalar::Buffer { binding, .. }) = kernel.definition(buffer) else { return false };
+    let Some(&ScalarInst::Buffer { binding, .. }) = kernel.definition(buffer) else { return false };
     kernel.inputs_apart.contains(binding)
 }
 
@@ -176,12 +176,12 @@ pub(in crate::vectorize) fn mutual_bindings(kernel: &Kernel) -> EntitySet<Bindin
     let (mut mutual, mut others): (EntitySet<Binding>, EntitySet<Binding>) = Default::default();
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
         let (site, place, bytes) = match kernel.insts[inst] {
-            Scalar::Check { site, ref place, .. } => (site, place, 0),
-            Scalar::Sync { site, place: Some(ref place), bytes, .. } => (site, place, bytes),
+            ScalarInst::Check { site, ref place, .. } => (site, place, 0),
+            ScalarInst::Sync { site, place: Some(ref place), bytes, .. } => (site, place, bytes),
             _ => continue,
         };
         let Place::Buffer { buffer, .. } = *place else { continue };
-        let Some(&Scalar::Buffer { binding, .. }) = kernel.definition(buffer) else { return EntitySet::new() };
+        let Some(&ScalarInst::Buffer { binding, .. }) = kernel.definition(buffer) else { return EntitySet::new() };
         let action = &kernel.sites[site].action;
         let fits = bytes == 4 && check::is_relaxed(action) && check::is_atomic_of(action, Scope::Device);
         if fits {
@@ -199,7 +199,7 @@ pub(in crate::vectorize) fn mutual_bindings(kernel: &Kernel) -> EntitySet<Bindin
 /// Whether machine code only marks what the atomics of a place access.
 pub(super) fn is_marked_atomic(kernel: &Kernel, mutual: &EntitySet<Binding>, place: &Place) -> bool {
     let Place::Buffer { buffer, .. } = *place else { return false };
-    matches!(kernel.definition(buffer), Some(Scalar::Buffer { binding, .. }) if mutual.contains(*binding))
+    matches!(kernel.definition(buffer), Some(ScalarInst::Buffer { binding, .. }) if mutual.contains(*binding))
 }
 
 /// A site of plain accesses whose class is that of the place.
@@ -230,7 +230,9 @@ impl CheckedReads {
         let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
         for &inst in insts.filter(|&&inst| !dropped.contains(inst)) {
             let (site, place) = match kernel.insts[inst] {
-                Scalar::Check { site, place, .. } | Scalar::Sync { site, place: Some(place), .. } => (site, place),
+                ScalarInst::Check { site, place, .. } | ScalarInst::Sync { site, place: Some(place), .. } => {
+                    (site, place)
+                }
                 _ => continue,
             };
             if matches!(kernel.sites[site].action, SiteAction::Write(_)) {
@@ -239,7 +241,7 @@ impl CheckedReads {
             match place {
                 Place::Variable { variable, .. } => _ = all.variables.insert(variable),
                 Place::Buffer { buffer, .. } => match kernel.definition(buffer) {
-                    Some(&Scalar::Buffer { binding, .. }) => _ = all.bindings.insert(binding),
+                    Some(&ScalarInst::Buffer { binding, .. }) => _ = all.bindings.insert(binding),
                     _ => all.anywhere = true,
                 },
                 Place::Push { .. } => {}
@@ -253,7 +255,7 @@ impl CheckedReads {
             Place::Variable { variable, .. } => self.variables.contains(variable),
             Place::Push { .. } => false,
             Place::Buffer { buffer, .. } => match kernel.definition(buffer) {
-                Some(&Scalar::Buffer { binding, .. }) => self.anywhere || self.bindings.contains(binding),
+                Some(&ScalarInst::Buffer { binding, .. }) => self.anywhere || self.bindings.contains(binding),
                 _ => true,
             },
         }

@@ -13,7 +13,7 @@ use super::outcome::Unsupported;
 use super::state::Widen;
 use super::values::type_of;
 use crate::analysis::{Next, Shape, positions, predecessors};
-use crate::ir::{self, BlockCall, InstData as Scalar};
+use crate::ir::{self, BlockCall, InstData as ScalarInst};
 use crate::simd::dominance::LoopSpan;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
 use crate::simd::{self, Block, InstData, Type, Value};
@@ -251,12 +251,12 @@ impl Widen<'_> {
     }
 
     /// Translates the terminator of the current block.
-    pub(super) fn terminator(&mut self, data: &Scalar) {
+    pub(super) fn terminator(&mut self, data: &ScalarInst) {
         let block = self.block;
         self.empty_masks();
         match data {
-            Scalar::Jump { to } => self.follow(to),
-            Scalar::Branch { condition, then, otherwise } if self.shape(*condition) == Shape::Uniform => {
+            ScalarInst::Jump { to } => self.follow(to),
+            ScalarInst::Branch { condition, then, otherwise } if self.shape(*condition) == Shape::Uniform => {
                 let condition = self.scalar(*condition);
                 let [first, second] = [self.builder.create_block(), self.builder.create_block()];
                 self.builder.branch(condition, first, second);
@@ -264,7 +264,7 @@ impl Widen<'_> {
                     self.follow_from(edge, call);
                 }
             }
-            Scalar::Branch { condition, then, otherwise } => {
+            ScalarInst::Branch { condition, then, otherwise } => {
                 let mask = self.vector(*condition);
                 let lanes = self.builder.and(self.exec, mask);
                 let others = self.builder.and_not(self.exec, mask);
@@ -273,7 +273,7 @@ impl Widen<'_> {
                 self.add_edge(otherwise, others);
                 self.go(self.uniformity.linearization.after(block));
             }
-            Scalar::Switch { selector, default, cases } if self.shape(*selector) == Shape::Uniform => {
+            ScalarInst::Switch { selector, default, cases } if self.shape(*selector) == Shape::Uniform => {
                 let selector = self.scalar(*selector);
                 let edges: Vec<(u32, Block)> =
                     cases.iter().map(|&(literal, _)| (literal, self.builder.create_block())).collect();
@@ -286,7 +286,7 @@ impl Widen<'_> {
                     self.follow_from(edge, call);
                 }
             }
-            Scalar::Switch { selector, default, cases } => {
+            ScalarInst::Switch { selector, default, cases } => {
                 let selector = self.vector(*selector);
                 let mut rest = self.exec;
                 for (literal, call) in cases {

@@ -27,7 +27,7 @@ pub struct PreparePass {
     /// Name in statistics, messages and tests.
     pub name: &'static str,
     /// Changes the kernel in place, where that is profitable or necessary. Returns whether it did.
-    run: fn(&mut Kernel, &mut Known) -> Result<bool, Unsupported>,
+    run: fn(&mut Kernel, &mut PassState) -> Result<bool, Unsupported>,
 }
 
 impl PreparePass {
@@ -37,14 +37,14 @@ impl PreparePass {
     ///
     /// The kernel cannot be vectorized.
     pub fn run_alone(&self, kernel: &mut Kernel) -> Result<bool, Unsupported> {
-        self.apply(kernel, &mut Known::new())
+        self.apply(kernel, &mut PassState::new())
     }
 
     /// Runs the pass. The result is verified (`VERIFIES`), so that a pass that breaks a rule is named.
-    fn apply(&self, kernel: &mut Kernel, known: &mut Known) -> Result<bool, Unsupported> {
-        let is_changed = (self.run)(kernel, known)?;
+    fn apply(&self, kernel: &mut Kernel, state: &mut PassState) -> Result<bool, Unsupported> {
+        let is_changed = (self.run)(kernel, state)?;
         if is_changed {
-            known.uniformity = None;
+            state.uniformity = None;
         }
         check_budget(kernel)?;
         if VERIFIES && let Err(error) = ir::verify(kernel) {
@@ -55,7 +55,7 @@ impl PreparePass {
 }
 
 /// What is known about a kernel between two passes.
-struct Known {
+struct PassState {
     /// The analysis of the kernel as it is, once a pass has needed it.
     uniformity: Option<Uniformity>,
     /// Number of workgroups that share the lanes of a subgroup.
@@ -64,7 +64,7 @@ struct Known {
     fillers: EntitySet<Value>,
 }
 
-impl Known {
+impl PassState {
     fn new() -> Self {
         Self { uniformity: None, merged_workgroups: 1, fillers: EntitySet::new() }
     }
@@ -97,10 +97,10 @@ pub const PREPARE_PASSES: &[PreparePass] = &[
     // One exit for loops with many divergent ones.
     PreparePass {
         name: "unify_exits",
-        run: |kernel, known| {
-            let uniformity = known.uniformity(kernel)?;
+        run: |kernel, state| {
+            let uniformity = state.uniformity(kernel)?;
             let Some(fillers) = unify_exits::unify(kernel, uniformity) else { return Ok(false) };
-            known.fillers = fillers;
+            state.fillers = fillers;
             canonicalize_loops::canonicalize(kernel);
             Ok(true)
         },
@@ -108,17 +108,17 @@ pub const PREPARE_PASSES: &[PreparePass] = &[
     // Small workgroups that are neighbours run as one.
     PreparePass {
         name: "merge_workgroups",
-        run: |kernel, known| {
-            let uniformity = known.uniformity(kernel)?;
-            known.merged_workgroups = merge_workgroups::merge(kernel, uniformity);
-            Ok(known.merged_workgroups > 1)
+        run: |kernel, state| {
+            let uniformity = state.uniformity(kernel)?;
+            state.merged_workgroups = merge_workgroups::merge(kernel, uniformity);
+            Ok(state.merged_workgroups > 1)
         },
     },
     // Loads of four words every fourth iteration.
     PreparePass {
         name: "widen_loop_loads",
-        run: |kernel, known| {
-            let uniformity = known.uniformity(kernel)?;
+        run: |kernel, state| {
+            let uniformity = state.uniformity(kernel)?;
             Ok(widen_loop_loads::widen_loads(kernel, uniformity))
         },
     },
@@ -142,13 +142,13 @@ pub(super) struct Prepared {
 ///
 /// The SIMD form cannot express the kernel, or not in reasonable size.
 pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
-    let (mut kernel, mut known) = (kernel.clone(), Known::new());
+    let (mut kernel, mut state) = (kernel.clone(), PassState::new());
     let mut changes = Vec::with_capacity(PREPARE_PASSES.len());
     for pass in PREPARE_PASSES {
-        let is_changed = pass.apply(&mut kernel, &mut known)?;
+        let is_changed = pass.apply(&mut kernel, &mut state)?;
         changes.push((pass.name, is_changed.into()));
     }
-    let Known { uniformity, merged_workgroups, fillers } = known;
+    let PassState { uniformity, merged_workgroups, fillers } = state;
     let uniformity = uniformity.unwrap_or_else(|| Uniformity::new(&kernel));
     check_budget(&kernel)?;
     Ok(Prepared { kernel, changes, uniformity, merged_workgroups, fillers })

@@ -14,7 +14,7 @@ pub(in crate::vectorize) struct SampleCache {
     /// By image, and whether it is arrayed.
     pub(super) sources: HashMap<(Value, bool), WordImage>,
     pub(super) pairs: HashMap<DescriptorKey, SampledImage>,
-    pub(super) spans: HashMap<(Value, usize, DescriptorKey), Span>,
+    pub(super) spans: HashMap<(Value, usize, DescriptorKey), TexelSpan>,
     pub(super) heads: HashMap<InlineSample, SampleHead>,
     /// Values that were computed early.
     pub(in crate::vectorize) early: HashSet<ir::Value>,
@@ -119,7 +119,7 @@ pub(super) struct Axis {
 
 /// The two texels around a coordinate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(super) struct TexelSpan {
     /// Index of the first texel; unspecified if it is far out of range.
     pub(super) first: Value,
     /// The coordinate in fixed point.

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use crate::image::{LodOperand, direct};
-use crate::ir::{self, InstData as Scalar, ValueDef};
-use crate::vectorize::image::Operands;
+use crate::ir::{self, InstData as ScalarInst, ValueDef};
+use crate::vectorize::image::ShapedOperands;
 use crate::vectorize::state::Widen;
 
 /// Samples whose addresses are hoisted at a time.
@@ -23,8 +23,8 @@ impl Widen<'_> {
         let from = insts.iter().position(|&other| other == inst).unwrap_or(insts.len());
         for &other in &insts[from..] {
             let (op, image, sampler, args) = match &kernel.insts[other] {
-                Scalar::Barrier { .. } => return,
-                Scalar::Image { op, image, sampler: Some(sampler), args, .. } if direct::is_direct(op) => {
+                ScalarInst::Barrier { .. } => return,
+                ScalarInst::Image { op, image, sampler: Some(sampler), args, .. } if direct::is_direct(op) => {
                     (op, *image, *sampler, args)
                 }
                 _ => continue,
@@ -40,7 +40,7 @@ impl Widen<'_> {
             let mut left = MAX_HOISTED;
             let all = [image, sampler].into_iter().chain(args.iter().copied());
             if all.clone().all(|value| self.compute_early(value, &mut left)) {
-                let operands: Operands = all.map(|value| (self.get(value), self.shape(value))).collect();
+                let operands: ShapedOperands = all.map(|value| (self.get(value), self.shape(value))).collect();
                 let is_base_level =
                     op.lod == LodOperand::None || args.last().is_some_and(|&lod| self.kernel.constant(lod) == Some(0));
                 if let Some(sample) = self.inline_sample(other, &operands, is_base_level) {
@@ -60,8 +60,10 @@ impl Widen<'_> {
         }
         let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return true };
         let data = &self.kernel.insts[inst];
-        let is_arithmetic =
-            matches!(data, Scalar::Const { .. } | Scalar::Pure { .. } | Scalar::Select { .. } | Scalar::BuiltIn { .. });
+        let is_arithmetic = matches!(
+            data,
+            ScalarInst::Const { .. } | ScalarInst::Pure { .. } | ScalarInst::Select { .. } | ScalarInst::BuiltIn { .. }
+        );
         let Some(less) = left.checked_sub(1).filter(|_| is_arithmetic) else { return false };
         *left = less;
         let mut uses: SmallVec<[ir::Value; 4]> = SmallVec::new();

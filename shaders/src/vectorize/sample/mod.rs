@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 
 use self::cache::{DescriptorKey, InlineSample, Layer};
 use self::texels::Corners;
-use super::image::{Components, Operands, TexelVectors};
+use super::image::{Components, ShapedOperands, TexelVectors};
 use super::state::Widen;
 use crate::analysis::Shape;
 use crate::image::direct;
@@ -47,7 +47,7 @@ impl Widen<'_> {
     pub(super) fn sample(
         &mut self,
         inst: ir::Inst,
-        operands: &Operands,
+        operands: &ShapedOperands,
         is_base_level: bool,
         components: &Components,
     ) -> Option<TexelVectors> {
@@ -98,7 +98,12 @@ impl Widen<'_> {
     }
 
     /// The operands of a sample that can be inlined.
-    fn inline_sample(&mut self, inst: ir::Inst, operands: &Operands, is_base_level: bool) -> Option<InlineSample> {
+    fn inline_sample(
+        &mut self,
+        inst: ir::Inst,
+        operands: &ShapedOperands,
+        is_base_level: bool,
+    ) -> Option<InlineSample> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
         if !direct::is_direct(op) || !self.plans.inline_samples.contains(inst) {
             return None;

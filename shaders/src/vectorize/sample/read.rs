@@ -7,7 +7,7 @@ use crate::image::{codes, direct};
 use crate::ir::{self, Op, Width};
 use crate::simd::{InstData, LaneAddress, Row, Type, Value};
 use crate::vectorize::access::word_array::WordArray;
-use crate::vectorize::image::{Components, Operands, TexelVectors};
+use crate::vectorize::image::{Components, ShapedOperands, TexelVectors};
 use crate::vectorize::state::Widen;
 
 impl Widen<'_> {
@@ -16,7 +16,7 @@ impl Widen<'_> {
     pub(in crate::vectorize) fn read_texel(
         &mut self,
         inst: ir::Inst,
-        operands: &Operands,
+        operands: &ShapedOperands,
         is_base_level: bool,
         components: &Components,
     ) -> Option<TexelVectors> {

@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::cache::{Axis, DescriptorKey, InlineSample, Layer, SampleHead, SampledImage, Span, WordImage};
+use super::cache::{Axis, DescriptorKey, InlineSample, Layer, SampleHead, SampledImage, TexelSpan, WordImage};
 use crate::image::address::PLACES;
 use crate::image::{bytes, direct};
 use crate::ir::{Op, Width};
@@ -89,7 +89,7 @@ impl Widen<'_> {
     }
 
     /// The texels around a coordinate.
-    fn span(&mut self, key: DescriptorKey, pair: &SampledImage, coordinate: Value, dim: usize) -> Span {
+    fn span(&mut self, key: DescriptorKey, pair: &SampledImage, coordinate: Value, dim: usize) -> TexelSpan {
         if let Some(&known) = self.cache.samples.spans.get(&(coordinate, dim, key)) {
             return known;
         }
@@ -105,7 +105,7 @@ impl Widen<'_> {
             let both = self.each(0x80_0080);
             self.builder.pure(Op::IMul, &[step, both])
         };
-        let span = Span { first, at, weights };
+        let span = TexelSpan { first, at, weights };
         self.cache.samples.spans.insert((coordinate, dim, key), span);
         span
     }

@@ -9,7 +9,7 @@ use crate::check;
 use crate::check::inline::state;
 use crate::ir::{Kernel, Op, Site, Width};
 use crate::simd::builder::Builder;
-use crate::simd::{Address, BlockCall, CheckRoutine, Field, InstData, LANES, Routine, Type, Value};
+use crate::simd::{Address, BlockCall, CheckRoutine, ContextField, InstData, LANES, Routine, Type, Value};
 use crate::vectorize::plans::Plans;
 
 /// A control barrier with a check.
@@ -69,7 +69,7 @@ impl BarrierCheck {
         }
         enter(builder, call);
         let routine = Routine::Check(CheckRoutine::Barrier(self.site));
-        let area = builder.emit_one(InstData::Context { field: Field::Calls });
+        let area = builder.emit_one(InstData::Context { field: ContextField::Calls });
         builder.call(routine, area, lanes);
         builder.jump(end);
         enter(builder, end);

@@ -9,7 +9,7 @@
 
 use foldhash::HashMap;
 
-use crate::ir::{self, BuiltIn, InstData as Scalar, Op};
+use crate::ir::{self, BuiltIn, InstData as ScalarInst, Op};
 use crate::simd::builder::Builder;
 use crate::simd::{Block, BlockCall, InstData, LANES, Value};
 
@@ -74,10 +74,10 @@ pub(in crate::vectorize) fn index_bound(kernel: &ir::Kernel, condition: ir::Valu
 }
 
 fn bound_of(kernel: &ir::Kernel, condition: ir::Value, depth: usize) -> Option<u32> {
-    let Some(Scalar::Pure { op, args }) = kernel.definition(condition) else { return None };
+    let Some(ScalarInst::Pure { op, args }) = kernel.definition(condition) else { return None };
     let is_index = |value: ir::Value| {
         let definition = kernel.definition(value);
-        matches!(definition, Some(Scalar::BuiltIn { builtin: BuiltIn::LocalInvocationIndex, component: 0 }))
+        matches!(definition, Some(ScalarInst::BuiltIn { builtin: BuiltIn::LocalInvocationIndex, component: 0 }))
     };
     let constant = |value: ir::Value| kernel.constant(value).map(|bits| bits as u32);
     match (op, &args[..]) {

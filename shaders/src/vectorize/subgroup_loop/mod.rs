@@ -22,7 +22,7 @@ use self::barrier_check::BarrierCheck;
 use self::bound::{MaskBounds, trip_count_bound};
 use crate::simd::builder::Builder;
 use crate::simd::ssa::Carried;
-use crate::simd::{Address, Block, BlockCall, BoundedIndex, Field, InstData, Kernel, Type, Value};
+use crate::simd::{Address, Block, BlockCall, BoundedIndex, ContextField, InstData, Kernel, Type, Value};
 
 /// Resume index of a subgroup that has ended.
 const ENDED: u32 = u32::MAX;
@@ -68,7 +68,7 @@ pub(super) struct Template {
 
 /// The loop's index and the subgroup's number in one loop.
 #[derive(Clone, Copy, Debug)]
-struct Iteration {
+struct SubgroupIteration {
     index: Value,
     number: Value,
 }
@@ -267,7 +267,7 @@ impl SubgroupLoops {
         builder: &mut Builder,
         region_loop: &RegionLoop,
         selector: Option<Value>,
-    ) -> (Iteration, Value) {
+    ) -> (SubgroupIteration, Value) {
         builder.switch_to(region_loop.preheader);
         let (zero, none) = (builder.s32(0), builder.s32(ENDED));
         let states = region_loop.has_states(self.uniform_barriers);
@@ -277,7 +277,7 @@ impl SubgroupLoops {
         let index = builder.param(region_loop.header, Type::S32);
         let min = if states { builder.param(region_loop.header, Type::S32) } else { none };
         let number = self.copy_template(builder, region_loop, index);
-        let iteration = Iteration { index, number };
+        let iteration = SubgroupIteration { index, number };
         let call = |region: usize| BlockCall::new(self.regions[region].block);
         let cases = |regions: &[usize]| regions.iter().map(|&region| (region as u32, call(region))).collect();
         if !self.uniform_barriers {
@@ -360,7 +360,7 @@ impl SubgroupLoops {
 
     /// The address of a subgroup's resume index.
     fn state(&self, builder: &mut Builder, number: Value) -> Address {
-        let base = builder.emit_one(InstData::Context { field: Field::Frames });
+        let base = builder.emit_one(InstData::Context { field: ContextField::Frames });
         let limit = builder.s32(self.count);
         Address { base, index: Some(BoundedIndex { index: number, limit }), scale: 4, disp: 0 }
     }

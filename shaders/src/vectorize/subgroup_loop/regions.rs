@@ -8,9 +8,9 @@ use super::barrier_check::BarrierCheck;
 use super::bound::index_bound;
 use super::subgroup::{Barriers, Subgroup, state_bytes};
 use super::{ParallelRegion, SubgroupLoops, Template};
-use crate::ir::{self, InstData as Scalar, Op};
+use crate::ir::{self, InstData as ScalarInst, Op};
 use crate::simd::ssa::Barrier;
-use crate::simd::{BlockCall, Field, InstData, Kernel, LANES, SubgroupLoop, Type, Value, WideOp};
+use crate::simd::{BlockCall, ContextField, InstData, Kernel, LANES, SubgroupLoop, Type, Value, WideOp};
 use crate::vectorize::barriers::waits;
 use crate::vectorize::outcome::{Changes, Unsupported};
 use crate::vectorize::state::Widen;
@@ -78,7 +78,7 @@ impl Widen<'_> {
 
     /// Address of the subgroup's private memory.
     pub(in crate::vectorize) fn private_base(&mut self) -> Value {
-        let base = self.builder.emit_one(InstData::Context { field: Field::Private });
+        let base = self.builder.emit_one(InstData::Context { field: ContextField::Private });
         if self.subgroup.barriers.is_none() {
             return base;
         }
@@ -89,7 +89,7 @@ impl Widen<'_> {
     }
 
     /// A barrier: ends a parallel region and begins the next, if the workgroup has several subgroups.
-    pub(in crate::vectorize) fn barrier(&mut self, data: &Scalar) {
+    pub(in crate::vectorize) fn barrier(&mut self, data: &ScalarInst) {
         if !waits(data) || self.subgroup.barriers.is_none() {
             return;
         }

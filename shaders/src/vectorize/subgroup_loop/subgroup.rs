@@ -7,7 +7,7 @@ use super::bound::MaskBounds;
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, Op};
 use crate::simd::builder::{ALL, Builder};
-use crate::simd::{Address, Block, BoundedIndex, Field, Inst, InstData, LANES, Type, Value, WideOp};
+use crate::simd::{Address, Block, BoundedIndex, ContextField, Inst, InstData, LANES, Type, Value, WideOp};
 use crate::vectorize::barriers::waits;
 
 /// The subgroup that runs.
@@ -78,11 +78,11 @@ impl Subgroup {
         let common = frame_bytes.and_then(|_| Common::new(kernel));
         let entry = builder.current();
         if kernel.shared_bytes() > 0 {
-            let base = builder.emit_one(InstData::Context { field: Field::Shared });
+            let base = builder.emit_one(InstData::Context { field: ContextField::Shared });
             builder.emit(InstData::Zero { base, bytes: kernel.shared_bytes() });
         }
         if waits && common.is_none() {
-            let base = builder.emit_one(InstData::Context { field: Field::Frames });
+            let base = builder.emit_one(InstData::Context { field: ContextField::Frames });
             builder.emit(InstData::Zero { base, bytes: count * 4 });
         }
         debug_assert_eq!(builder.current(), entry);
@@ -113,7 +113,7 @@ impl Subgroup {
 
 /// The number of the subgroup at a position in the order of the schedule.
 fn scheduled(builder: &mut Builder, index: Value, count: u32) -> Value {
-    let base = builder.emit_one(InstData::Context { field: Field::SubgroupOrder });
+    let base = builder.emit_one(InstData::Context { field: ContextField::SubgroupOrder });
     let limit = builder.s32(count);
     let address = Address { base, index: Some(BoundedIndex { index, limit }), scale: 4, disp: 0 };
     let number = builder.emit_value(InstData::Load { ty: Type::S32, address });
@@ -129,7 +129,7 @@ fn merged_lanes(builder: &mut Builder, kernel: &ir::Kernel) -> Option<Value> {
         return None;
     }
     let [end, first] =
-        [Field::RowEnd, Field::WorkgroupId(0)].map(|field| builder.emit_one(InstData::Context { field }));
+        [ContextField::RowEnd, ContextField::WorkgroupId(0)].map(|field| builder.emit_one(InstData::Context { field }));
     let groups = builder.pure(Op::ISub, &[end, first]);
     let size = builder.s32(kernel.workgroup_size[0] / merged_workgroups);
     let count = builder.pure(Op::IMul, &[groups, size]);
@@ -166,7 +166,7 @@ pub(super) fn state_bytes(count: u32) -> u32 {
 }
 
 fn frame(builder: &mut Builder, number: Value, before: u32, frame_bytes: Inst) -> Value {
-    let frames = builder.emit_one(InstData::Context { field: Field::Frames });
+    let frames = builder.emit_one(InstData::Context { field: ContextField::Frames });
     let skip = builder.s64(u64::from(before));
     let first = builder.wide(WideOp::Add, &[frames, skip]);
     let number = builder.wide(WideOp::Extend, &[number]);

@@ -5,7 +5,7 @@ use iced_x86::{
 };
 
 use super::super::pool::PooledConstant;
-use super::super::vcode::{Arg, Asm, Base, Memory, SCRATCH_BYTES, VCode};
+use super::super::vcode::{AddressingMode, Arg, Asm, Base, SCRATCH_BYTES, VCode};
 use super::Regs;
 
 /// A code position, possibly not bound yet.
@@ -117,7 +117,7 @@ impl<'a> Assembler<'a> {
         self.put(Ok(instruction));
     }
 
-    fn address(&self, instruction: &mut Instruction, memory: &Memory, regs: Regs<'_>) {
+    fn address(&self, instruction: &mut Instruction, memory: &AddressingMode, regs: Regs<'_>) {
         let (base, disp) = match memory.base {
             Base::Slot(slot) => (regs.gpr(slot), memory.disp),
             Base::Pool => (Register::RIP, self.code.pool.offset(memory.disp)),

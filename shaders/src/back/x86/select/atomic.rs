@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 
 use super::super::Isa;
 use super::super::atomic::{
-    ACCUMULATOR, Atomic, AtomicLoop, Brought, COMPARATOR_AT, INDEX_AT, LaneLoop, LaneMemory, RESULT_AT, Registers,
-    VALUE_AT,
+    ACCUMULATOR, AtomicCode, AtomicLoop, AtomicRegisters, Brought, COMPARATOR_AT, INDEX_AT, LaneLoop, LaneMemory,
+    RESULT_AT, VALUE_AT,
 };
 use super::super::encode::{Assembler, Regs};
 use super::super::vcode::{Build, Expand, InstKind, View};
@@ -89,7 +89,7 @@ impl<V: VectorIsa> Select<'_, V> {
         if op == AtomicOp::Load && !result {
             return Ok(());
         }
-        let atomic = Atomic { op, lock, sequential, result };
+        let atomic = AtomicCode { op, lock, sequential, result };
         if let Some(index) = self.same_index(lanes.index)
             && self.uniform_atomic(inst, atomic, lanes, index, value, mask)?
         {
@@ -131,7 +131,7 @@ impl<V: VectorIsa> Select<'_, V> {
     fn uniform_atomic(
         &mut self,
         inst: Inst,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         index: Value,
         value: Option<Value>,
@@ -194,7 +194,7 @@ impl<V: VectorIsa> Select<'_, V> {
     fn lane_by_lane(
         &mut self,
         inst: Inst,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         [value, comparator]: [Option<Value>; 2],
         mask: Value,
@@ -220,7 +220,7 @@ impl<V: VectorIsa> Select<'_, V> {
     /// As [`Select::lane_by_lane`], with all operands in registers or slots; `left` is a temporary.
     pub(super) fn push_lane_by_lane(
         &mut self,
-        atomic: Atomic,
+        atomic: AtomicCode,
         place: LaneAddressRegisters<V>,
         [value, comparator]: [LaneOperands; 2],
         [bits, left]: [VReg; 2],
@@ -287,7 +287,7 @@ impl LaneOperands {
 
 #[derive(Debug)]
 struct LaneByLane {
-    atomic: Atomic,
+    atomic: AtomicCode,
     base: u8,
     index: Vector,
     scale: u8,
@@ -324,7 +324,7 @@ impl Expand for LaneByLane {
             comparator: self.comparator.bring(regs, asm, COMPARATOR_AT),
         };
         let old = regs.gpr32(self.accumulator);
-        let registers = Registers { old, value: regs.gpr32(value), comparator: regs.gpr32(comparator) };
+        let registers = AtomicRegisters { old, value: regs.gpr32(value), comparator: regs.gpr32(comparator) };
         lanes.write(asm, &self.atomic, registers);
         if let Some(result) = &self.result {
             result.fetch(regs, asm, RESULT_AT);

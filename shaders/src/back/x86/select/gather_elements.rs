@@ -44,7 +44,7 @@ impl<V: VectorIsa> Select<'_, V> {
                 (0..2).for_each(|_| _ = slot(Operand::reg_temp(self.code.vreg(*class))));
             }
             let [mask, vectors, generals] = [count, index + 1, index + 3];
-            let words = LaneWords { isa: V::ISA, count, mask, base, disp, index, vectors, generals, one };
+            let words = LaneWordSlots { isa: V::ISA, count, mask, base, disp, index, vectors, generals, one };
             self.code.push(InstKind::Sequence(V::gather_lane_words(words)), &operands);
         }
         Ok(())
@@ -54,7 +54,7 @@ impl<V: VectorIsa> Select<'_, V> {
 /// The words of a register's lanes: the first operands become them. Fields are slots, those of temporaries the first
 /// of two.
 #[derive(Debug)]
-pub(super) struct LaneWords {
+pub(super) struct LaneWordSlots {
     isa: Isa,
     pub count: u8,
     /// The first word's; the others' follow.
@@ -101,7 +101,7 @@ const VEX: MaskOpcodes = MaskOpcodes {
     mask: View::Ymm,
 };
 
-impl LaneWords {
+impl LaneWordSlots {
     fn codes(&self) -> &'static MaskOpcodes {
         match self.isa {
             Isa::Avx512 => &EVEX,

@@ -10,11 +10,11 @@
 use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
-use super::super::atomic::Atomic;
+use super::super::atomic::AtomicCode;
 use super::super::pool::{Pool, PooledConstant};
 use super::super::vcode::{AddressRegisters, Expand, View};
 use super::double::{Double, DoubleRegisters};
-use super::gather_elements::LaneWords;
+use super::gather_elements::LaneWordSlots;
 use super::row::RowPlace;
 use super::{Isa, Result, Select};
 use crate::ir::{AtomicOp, Op, Width};
@@ -124,7 +124,7 @@ pub(super) trait VectorIsa: Sized {
     fn constant_one(pool: &mut Pool) -> PooledConstant;
 
     /// Loads contiguous words for each lane of a register.
-    fn gather_lane_words(words: LaneWords) -> Box<dyn Expand>;
+    fn gather_lane_words(words: LaneWordSlots) -> Box<dyn Expand>;
 
     /// Loads an interleave group.
     fn load_elements(select: &mut Select<'_, Self>, inst: Inst, elements: &Elements) -> Result;
@@ -157,7 +157,7 @@ pub(super) trait VectorIsa: Sized {
     /// One atomic operation with the combined value `word` of all lanes, if any is active. The old value is not used.
     fn reduced_atomic(
         select: &mut Select<'_, Self>,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         index: Value,
         bits: VReg,
@@ -169,7 +169,7 @@ pub(super) trait VectorIsa: Sized {
     fn scanned_atomic(
         select: &mut Select<'_, Self>,
         inst: Inst,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         index: Value,
         value: Option<Value>,

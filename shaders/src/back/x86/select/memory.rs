@@ -5,9 +5,9 @@ use regalloc2::{Operand, VReg};
 
 use super::super::call::offset;
 use super::super::encode::conditional;
-use super::super::vcode::{AddressRegisters, Base, Build, Check, CheckBound, InstKind, Memory, View};
+use super::super::vcode::{AddressRegisters, AddressingMode, Base, Build, Check, CheckBound, InstKind, View};
 use super::{Result, Select, VectorIsa};
-use crate::simd::{Address, BoundedIndex, Field, Inst, LANES, Type, Value, ValueDef};
+use crate::simd::{Address, BoundedIndex, ContextField, Inst, LANES, Type, Value, ValueDef};
 
 /// Size of a descriptor's slice (address, length) in bytes.
 pub(super) const SLICE_BYTES: u32 = 16;
@@ -42,25 +42,25 @@ impl<V: VectorIsa> Select<'_, V> {
         Build::new(Code::Mov_r64_rm64).def(result, View::Qword).at(place).push(&mut self.code);
     }
 
-    pub(super) fn context_field(&mut self, inst: Inst, field: Field) {
-        if field == Field::Tables {
+    pub(super) fn context_field(&mut self, inst: Inst, field: ContextField) {
+        if field == ContextField::Tables {
             let disp = self.code.pool.table(&self.kernel.tables).disp();
             let result = self.define(inst);
-            let memory = Memory { base: Base::Pool, index: None, scale: 1, disp, broadcast: false };
+            let memory = AddressingMode { base: Base::Pool, index: None, scale: 1, disp, broadcast: false };
             Build::new(Code::Lea_r64_m).def(result, View::Qword).memory(memory).push(&mut self.code);
             return;
         }
         let component = |first: i32, number: u8| first + 4 * i32::from(number.min(2));
         let at = match field {
-            Field::NumWorkgroups(number) => component(offset::NUM_WORKGROUPS, number),
-            Field::WorkgroupId(number) => component(offset::WORKGROUP, number),
-            Field::RowEnd => offset::ROW_END,
-            Field::Push => offset::PUSH,
-            Field::Shared => offset::SHARED,
-            Field::Private => offset::PRIVATE,
-            Field::Calls => offset::CALLS,
-            Field::SubgroupOrder => offset::SUBGROUP_ORDER,
-            Field::Frames | Field::Tables => offset::FRAMES,
+            ContextField::NumWorkgroups(number) => component(offset::NUM_WORKGROUPS, number),
+            ContextField::WorkgroupId(number) => component(offset::WORKGROUP, number),
+            ContextField::RowEnd => offset::ROW_END,
+            ContextField::Push => offset::PUSH,
+            ContextField::Shared => offset::SHARED,
+            ContextField::Private => offset::PRIVATE,
+            ContextField::Calls => offset::CALLS,
+            ContextField::SubgroupOrder => offset::SUBGROUP_ORDER,
+            ContextField::Frames | ContextField::Tables => offset::FRAMES,
         };
         let place = Self::at(self.context, at);
         let result = self.define(inst);

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::upper_bounds::{Passed, passed};
 use crate::ir::Op;
-use crate::simd::{Block, Field, InstData, Kernel, LANES, Row, Value, WideOp};
+use crate::simd::{Block, ContextField, InstData, Kernel, LANES, Row, Value, WideOp};
 
 /// Prefetch distance in bytes in a loop: the words of the next subgroup but one.
 const NEXT_SUBGROUPS: i32 = 128;
@@ -120,7 +120,7 @@ impl PrefetchStrides {
         let of = |value| self.workgroup_strides[value];
         let constant = |value| kernel.constant(value).map(|bits| bits as i32);
         match data {
-            InstData::Context { field: Field::WorkgroupId(0) } => i32::try_from(kernel.merged_workgroups).ok(),
+            InstData::Context { field: ContextField::WorkgroupId(0) } => i32::try_from(kernel.merged_workgroups).ok(),
             InstData::Pure { op, args } => match (op, args.as_slice()) {
                 (Op::IAdd, &[a, b]) => of(a)?.checked_add(of(b)?),
                 (Op::ISub, &[a, b]) => of(a)?.checked_sub(of(b)?),

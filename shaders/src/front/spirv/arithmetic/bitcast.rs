@@ -1,11 +1,11 @@
 //! Bitcasts between types of any component width with the same number of bits.
 
 use super::call::describe;
-use super::{ArithmeticType, Call, Num, Nums, Operand, Outcome, Values};
+use super::{ArithmeticResult, ArithmeticType, Call, Num, Nums, Operand, Values};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
-pub(super) fn bitcast(call: &mut Call<'_>) -> Outcome {
+pub(super) fn bitcast(call: &mut Call<'_>) -> ArithmeticResult {
     let [operand] = call.operands()?;
     let (from, to) = (operand.shape, call.result);
     let numerical = |shape: ArithmeticType| {

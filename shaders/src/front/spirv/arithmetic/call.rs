@@ -2,7 +2,7 @@
 
 use super::super::scalar::Scalar;
 use super::num::{self, Num, Nums};
-use super::{ArithmeticType, Operand, OperandValues, Outcome, Values, widths};
+use super::{ArithmeticResult, ArithmeticType, Operand, OperandValues, Values, widths};
 use crate::ir::{Builder, Op, Type, Value};
 
 /// An instruction's operands and the shape of its result.
@@ -31,7 +31,7 @@ impl<'a> Call<'a> {
     }
 
     /// The values of the result, or the first error.
-    pub(super) fn finish(self, outcome: Outcome) -> Result<Values, String> {
+    pub(super) fn finish(self, outcome: ArithmeticResult) -> Result<Values, String> {
         let nums = outcome?;
         match self.missing {
             Some(problem) => Err(problem),
@@ -68,24 +68,24 @@ impl<'a> Call<'a> {
     }
 
     /// Applies `op` to corresponding components of all operands.
-    pub(in super::super) fn each(&mut self, op: Op) -> Outcome {
+    pub(in super::super) fn each(&mut self, op: Op) -> ArithmeticResult {
         let operands = self.operands;
         self.each_of(op, operands, operands.len())
     }
 
     /// As [`Call::each`] with two operands swapped: `>` in terms of `<`.
-    pub(in super::super) fn each_swapped(&mut self, op: Op) -> Outcome {
+    pub(in super::super) fn each_swapped(&mut self, op: Op) -> ArithmeticResult {
         let [a, b] = self.operands()?;
         self.each_of(op, &[b, a], 2)
     }
 
     /// As [`Call::each`], but operands from index `componentwise` on are scalars that apply to every component.
-    pub(in super::super) fn each_then_scalars(&mut self, op: Op, componentwise: usize) -> Outcome {
+    pub(in super::super) fn each_then_scalars(&mut self, op: Op, componentwise: usize) -> ArithmeticResult {
         self.each_of(op, self.operands, componentwise)
     }
 
     /// Applies two operations to corresponding components: all results of the first, then all of the second.
-    pub(in super::super) fn each_pair(&mut self, first: Op, second: Op) -> Outcome {
+    pub(in super::super) fn each_pair(&mut self, first: Op, second: Op) -> ArithmeticResult {
         let mut values = self.each(first)?;
         let shape = self.result;
         self.result = match second {
@@ -106,7 +106,12 @@ impl<'a> Call<'a> {
     }
 
     /// Applies `op` to given operands; those from index `componentwise` on are scalars that apply to every component.
-    pub(in super::super) fn each_of(&mut self, op: Op, operands: &[Operand<'_>], componentwise: usize) -> Outcome {
+    pub(in super::super) fn each_of(
+        &mut self,
+        op: Op,
+        operands: &[Operand<'_>],
+        componentwise: usize,
+    ) -> ArithmeticResult {
         let params = op.params();
         if operands.len() != params.len() {
             return Err(format!("takes {} operands, not {}", params.len(), operands.len()));

@@ -4,12 +4,12 @@ use spirv::Op as Spv;
 
 use super::call::{expect, with_element};
 use super::widths::{Doubles, Longs, cut, resized, select, sign_resized, signed};
-use super::{Call, Num, Outcome};
+use super::{ArithmeticResult, Call, Num};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::{Builder, Op, Value};
 
 /// Translates an instruction of this chapter.
-pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
+pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<ArithmeticResult> {
     Some(match op {
         Spv::ConvertFToU => {
             each(call, Scalar::is_float, Scalar::is_int, |builder, a, to| to_integer(builder, a, to, false))
@@ -34,7 +34,7 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
 }
 
 /// `OpFConvert` with `FPRoundingMode RTZ`, which Vulkan allows only for results of 16 bits.
-pub(super) fn towards_zero(call: &mut Call<'_>) -> Outcome {
+pub(super) fn towards_zero(call: &mut Call<'_>) -> ArithmeticResult {
     if call.result.element() != Scalar::F16 {
         return Err("rounds towards zero, but not to a half".into());
     }
@@ -71,7 +71,7 @@ fn each(
     from: fn(Scalar) -> bool,
     to: fn(Scalar) -> bool,
     convert: impl Fn(&mut Builder, Num, Scalar) -> Num,
-) -> Outcome {
+) -> ArithmeticResult {
     let [operand] = call.operands()?;
     let (is, becomes) = (operand.shape.element(), call.result.element());
     if !from(is) || !to(becomes) {

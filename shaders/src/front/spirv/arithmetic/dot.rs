@@ -4,7 +4,7 @@ use spirv::Op as Spv;
 
 use super::call::describe;
 use super::widths::{self, resized, sign_resized};
-use super::{ArithmeticType, Call, Num, Nums, Operand, Outcome};
+use super::{ArithmeticResult, ArithmeticType, Call, Num, Nums, Operand};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
@@ -13,7 +13,7 @@ use crate::ir::Op;
 struct Signs([bool; 2]);
 
 /// Translates an instruction of this chapter. The operand for the format of packed vectors has been removed.
-pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
+pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<ArithmeticResult> {
     let (signs, saturates) = match op {
         Spv::SDot => ([true, true], false),
         Spv::UDot => ([false, false], false),
@@ -26,13 +26,13 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
     Some(if saturates { accumulated(call, Signs(signs)) } else { alone(call, Signs(signs)) })
 }
 
-fn alone(call: &mut Call<'_>, signs: Signs) -> Outcome {
+fn alone(call: &mut Call<'_>, signs: Signs) -> ArithmeticResult {
     let [a, b] = call.operands()?;
     let sum = product(call, a, b, signs)?;
     Ok(Nums::from_elem(sum, 1))
 }
 
-fn accumulated(call: &mut Call<'_>, signs: Signs) -> Outcome {
+fn accumulated(call: &mut Call<'_>, signs: Signs) -> ArithmeticResult {
     let [a, b, before] = call.operands()?;
     super::expect(2, before.shape, call.result)?;
     let more = product(call, a, b, signs)?;

@@ -2,11 +2,11 @@
 
 use spirv::Op as Spv;
 
-use super::{Call, Outcome};
+use super::{ArithmeticResult, Call};
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
-pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
+pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<ArithmeticResult> {
     if let Some(op) = componentwise(op) {
         return Some(call.each(op));
     }

@@ -3,12 +3,12 @@
 use spirv::Op as Spv;
 
 use super::call::{describe, expect};
-use super::{ArithmeticType, Call, Nums, Outcome};
+use super::{ArithmeticResult, ArithmeticType, Call, Nums};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
-pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
+pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<ArithmeticResult> {
     Some(match op {
         Spv::LogicalAnd => call.each(Op::LAnd),
         Spv::LogicalOr => call.each(Op::LOr),
@@ -22,12 +22,12 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
     })
 }
 
-fn equal(call: &mut Call<'_>) -> Outcome {
+fn equal(call: &mut Call<'_>) -> ArithmeticResult {
     let different = call.each(Op::LXor)?;
     Ok(different.into_iter().map(|value| call.pure(Op::LNot, [value])).collect())
 }
 
-fn reduce(call: &mut Call<'_>, op: Op) -> Outcome {
+fn reduce(call: &mut Call<'_>, op: Op) -> ArithmeticResult {
     let [operand] = call.operands()?;
     call.expect_result(ArithmeticType::Scalar(Scalar::Bool))?;
     match (operand.shape, operand.values) {
@@ -39,7 +39,7 @@ fn reduce(call: &mut Call<'_>, op: Op) -> Outcome {
 }
 
 /// The condition is one bool for all components (SPIR-V 1.4), or a vector with one per component.
-fn select(call: &mut Call<'_>) -> Outcome {
+fn select(call: &mut Call<'_>) -> ArithmeticResult {
     let [condition, then, otherwise] = call.operands()?;
     let result = call.result;
     if matches!(result, ArithmeticType::Matrix { .. }) {

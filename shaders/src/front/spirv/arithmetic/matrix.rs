@@ -3,12 +3,12 @@
 use spirv::Op as Spv;
 
 use super::call::describe;
-use super::{ArithmeticType, Call, Num, Nums, Operand, Outcome};
+use super::{ArithmeticResult, ArithmeticType, Call, Num, Nums, Operand};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
-pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
+pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<ArithmeticResult> {
     Some(match op {
         Spv::Dot => dot(call),
         Spv::VectorTimesScalar => call.each_then_scalars(Op::FMul, 1),
@@ -22,7 +22,7 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
     })
 }
 
-fn dot(call: &mut Call<'_>) -> Outcome {
+fn dot(call: &mut Call<'_>) -> ArithmeticResult {
     let [a, b] = call.operands()?;
     call.expect_result(ArithmeticType::Scalar(a.shape.element()))?;
     if vector(a)? != vector(b)? || a.shape != b.shape {
@@ -31,7 +31,7 @@ fn dot(call: &mut Call<'_>) -> Outcome {
     Ok(Nums::from_elem(call.dot(a.values, b.values), 1))
 }
 
-fn matrix_times_scalar(call: &mut Call<'_>) -> Outcome {
+fn matrix_times_scalar(call: &mut Call<'_>) -> ArithmeticResult {
     let [a, factor] = call.operands()?;
     matrix(a)?;
     call.expect_result(a.shape)?;
@@ -39,7 +39,7 @@ fn matrix_times_scalar(call: &mut Call<'_>) -> Outcome {
     Ok(a.values.iter().map(|&value| call.pure(Op::FMul, [value, factor])).collect())
 }
 
-fn vector_times_matrix(call: &mut Call<'_>) -> Outcome {
+fn vector_times_matrix(call: &mut Call<'_>) -> ArithmeticResult {
     let [a, b] = call.operands()?;
     let (columns, rows) = matrix(b)?;
     if vector(a)? != rows || a.shape.element() != b.shape.element() {
@@ -49,7 +49,7 @@ fn vector_times_matrix(call: &mut Call<'_>) -> Outcome {
     Ok(columns_of(b, rows).map(|column| call.dot(a.values, column)).collect())
 }
 
-fn matrix_times_vector(call: &mut Call<'_>) -> Outcome {
+fn matrix_times_vector(call: &mut Call<'_>) -> ArithmeticResult {
     let [a, b] = call.operands()?;
     let (columns, rows) = matrix(a)?;
     if vector(b)? != columns || a.shape.element() != b.shape.element() {
@@ -59,7 +59,7 @@ fn matrix_times_vector(call: &mut Call<'_>) -> Outcome {
     Ok(combine(call, a, rows, b.values))
 }
 
-fn matrix_times_matrix(call: &mut Call<'_>) -> Outcome {
+fn matrix_times_matrix(call: &mut Call<'_>) -> ArithmeticResult {
     let [a, b] = call.operands()?;
     let (inner, rows) = matrix(a)?;
     let (columns, b_rows) = matrix(b)?;
@@ -80,7 +80,7 @@ fn combine(call: &mut Call<'_>, a: Operand<'_>, rows: u32, weights: &[Num]) -> N
         .collect()
 }
 
-fn outer_product(call: &mut Call<'_>) -> Outcome {
+fn outer_product(call: &mut Call<'_>) -> ArithmeticResult {
     let [a, b] = call.operands()?;
     let (rows, columns) = (vector(a)?, vector(b)?);
     let element = a.shape.element();
@@ -92,7 +92,7 @@ fn outer_product(call: &mut Call<'_>) -> Outcome {
     Ok(pairs.map(|(a, b)| call.pure(Op::FMul, [a, b])).collect())
 }
 
-fn transpose(call: &mut Call<'_>) -> Outcome {
+fn transpose(call: &mut Call<'_>) -> ArithmeticResult {
     let [a] = call.operands()?;
     let (columns, rows) = matrix(a)?;
     call.expect_result(ArithmeticType::Matrix { element: a.shape.element(), columns: rows, rows: columns })?;

@@ -89,10 +89,10 @@ impl ArithmeticType {
 }
 
 /// The scalars of a result in the order of [`Operand::values`], or an error text.
-pub(super) type Outcome = Result<Nums, String>;
+pub(super) type ArithmeticResult = Result<Nums, String>;
 
 /// A chapter's translator: `None` for instructions of other chapters.
-type Chapter = fn(&mut Call<'_>, spirv::Op) -> Option<Outcome>;
+type Chapter = fn(&mut Call<'_>, spirv::Op) -> Option<ArithmeticResult>;
 
 const CHAPTERS: &[Chapter] =
     &[int::translate, float::translate, logic::translate, convert::translate, matrix::translate, dot::translate];
@@ -130,7 +130,7 @@ pub(super) fn run_chapters(
     builder: &mut Builder,
     result: ArithmeticType,
     operands: &[OperandValues<'_>],
-    run: impl FnOnce(&mut Call<'_>) -> Option<Outcome>,
+    run: impl FnOnce(&mut Call<'_>) -> Option<ArithmeticResult>,
 ) -> Option<Result<Values, String>> {
     let mut lists: SmallVec<[Nums; 4]> = SmallVec::new();
     for (number, operand) in operands.iter().enumerate() {

@@ -2,11 +2,11 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{ArithmeticType, Call, Operand, Outcome};
+use super::super::arithmetic::{ArithmeticResult, ArithmeticType, Call, Operand};
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
-pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
+pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<ArithmeticResult> {
     if let Some(op) = float(instruction).or_else(|| transcendental(instruction)).or_else(|| integer(instruction)) {
         return Some(call.each(op));
     }
@@ -81,7 +81,7 @@ fn integer(instruction: Glsl) -> Option<Op> {
     })
 }
 
-fn scale(call: &mut Call<'_>, factor: f64) -> Outcome {
+fn scale(call: &mut Call<'_>, factor: f64) -> ArithmeticResult {
     let [operand] = call.operands()?;
     let element = operand.shape.element();
     if !element.is_float() {

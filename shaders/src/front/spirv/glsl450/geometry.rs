@@ -4,11 +4,11 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{ArithmeticType, Call, Num, Nums, Operand, Outcome, describe, expect};
+use super::super::arithmetic::{ArithmeticResult, ArithmeticType, Call, Num, Nums, Operand, describe, expect};
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
-pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
+pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<ArithmeticResult> {
     Some(match instruction {
         Glsl::Length => length(call),
         Glsl::Distance => distance(call),
@@ -21,14 +21,14 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
     })
 }
 
-fn length(call: &mut Call<'_>) -> Outcome {
+fn length(call: &mut Call<'_>) -> ArithmeticResult {
     let [a] = call.operands()?;
     floats(a.shape)?;
     call.expect_result(ArithmeticType::Scalar(a.shape.element()))?;
     Ok(Nums::from_elem(length_of(call, a.values), 1))
 }
 
-fn distance(call: &mut Call<'_>) -> Outcome {
+fn distance(call: &mut Call<'_>) -> ArithmeticResult {
     let [a, b] = call.operands()?;
     floats(a.shape)?;
     expect(1, b.shape, a.shape)?;
@@ -45,7 +45,7 @@ fn length_of(call: &mut Call<'_>, values: &[Num]) -> Num {
     call.pure(Op::Sqrt, [square])
 }
 
-fn cross(call: &mut Call<'_>) -> Outcome {
+fn cross(call: &mut Call<'_>) -> ArithmeticResult {
     let [a, b] = call.operands()?;
     floats(a.shape)?;
     let shape = ArithmeticType::Vector(a.shape.element(), 3);
@@ -63,7 +63,7 @@ fn cross(call: &mut Call<'_>) -> Outcome {
         .collect())
 }
 
-fn normalize(call: &mut Call<'_>) -> Outcome {
+fn normalize(call: &mut Call<'_>) -> ArithmeticResult {
     let [a] = call.operands()?;
     floats(a.shape)?;
     call.expect_result(a.shape)?;
@@ -77,7 +77,7 @@ fn normalize(call: &mut Call<'_>) -> Outcome {
 }
 
 /// `n` if `reference` and `incident` point in opposite directions, else `-n`.
-fn face_forward(call: &mut Call<'_>) -> Outcome {
+fn face_forward(call: &mut Call<'_>) -> ArithmeticResult {
     let [n, incident, reference] = same_floats(call)?;
     let dot = call.dot(reference, incident);
     let zero = call.float(call.result.element(), 0.0);
@@ -91,7 +91,7 @@ fn face_forward(call: &mut Call<'_>) -> Outcome {
 }
 
 /// `i - 2 * dot(n, i) * n`.
-fn reflect(call: &mut Call<'_>) -> Outcome {
+fn reflect(call: &mut Call<'_>) -> ArithmeticResult {
     let [i, n] = same_floats(call)?;
     let dot = call.dot(n, i);
     let twice = call.pure(Op::FAdd, [dot, dot]);
@@ -99,7 +99,7 @@ fn reflect(call: &mut Call<'_>) -> Outcome {
 }
 
 /// `eta * i - (eta * dot + sqrt(k)) * n` with `k = 1 - eta² (1 - dot²)`, or zeros if `k` is negative.
-fn refract(call: &mut Call<'_>) -> Outcome {
+fn refract(call: &mut Call<'_>) -> ArithmeticResult {
     let [i, n, eta] = call.operands()?;
     floats(i.shape)?;
     expect(1, n.shape, i.shape)?;

@@ -8,12 +8,14 @@
 use smallvec::SmallVec;
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{ArithmeticType, Call, Num, Nums, Operand, Outcome, describe, half_towards_zero};
+use super::super::arithmetic::{
+    ArithmeticResult, ArithmeticType, Call, Num, Nums, Operand, describe, half_towards_zero,
+};
 use super::super::scalar::Scalar;
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
-pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
+pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<ArithmeticResult> {
     Some(match instruction {
         Glsl::Determinant => determinant(call),
         Glsl::MatrixInverse => inverse(call),
@@ -21,7 +23,7 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
     })
 }
 
-fn determinant(call: &mut Call<'_>) -> Outcome {
+fn determinant(call: &mut Call<'_>) -> ArithmeticResult {
     let [operand] = call.operands()?;
     let matrix = Square { truncates: operand.shape.element() == Scalar::F16, ..Square::new(operand)? };
     call.expect_result(ArithmeticType::Scalar(operand.shape.element()))?;
@@ -30,7 +32,7 @@ fn determinant(call: &mut Call<'_>) -> Outcome {
 }
 
 /// The transposed cofactors, divided by the determinant.
-fn inverse(call: &mut Call<'_>) -> Outcome {
+fn inverse(call: &mut Call<'_>) -> ArithmeticResult {
     let [operand] = call.operands()?;
     let matrix = Square::new(operand)?;
     call.expect_result(operand.shape)?;

@@ -11,13 +11,13 @@ mod precision;
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::arithmetic::{ArithmeticType, Call, OperandValues, Outcome, Values, run_chapters};
+use super::arithmetic::{ArithmeticResult, ArithmeticType, Call, OperandValues, Values, run_chapters};
 use crate::ir::{Builder, Op};
 
 /// A chapter's translator: `None` for instructions of other chapters.
-type Chapter = fn(&mut Call<'_>, Glsl) -> Option<Outcome>;
+type GlslChapter = fn(&mut Call<'_>, Glsl) -> Option<ArithmeticResult>;
 
-const CHAPTERS: &[Chapter] =
+const CHAPTERS: &[GlslChapter] =
     &[componentwise::translate, parts, geometry::translate, pack::translate, matrix::translate];
 
 /// Translates an extended instruction.
@@ -37,7 +37,7 @@ pub(super) fn extended(
 }
 
 /// Instructions with two results.
-fn parts(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
+fn parts(call: &mut Call<'_>, instruction: Glsl) -> Option<ArithmeticResult> {
     Some(match instruction {
         Glsl::Modf | Glsl::ModfStruct => call.each_pair(Op::ModfFract, Op::Trunc),
         Glsl::Frexp | Glsl::FrexpStruct => call.each_pair(Op::FrexpSignificand, Op::FrexpExponent),

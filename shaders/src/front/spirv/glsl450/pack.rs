@@ -2,12 +2,12 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{ArithmeticType, Call, Num, Nums, Outcome, expect};
+use super::super::arithmetic::{ArithmeticResult, ArithmeticType, Call, Num, Nums, expect};
 use super::super::scalar::Scalar;
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
-pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
+pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<ArithmeticResult> {
     Some(match instruction {
         Glsl::PackSnorm4x8 => pack(call, Op::PackSnorm8, 4),
         Glsl::PackUnorm4x8 => pack(call, Op::PackUnorm8, 4),
@@ -25,7 +25,7 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
     })
 }
 
-fn pack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
+fn pack(call: &mut Call<'_>, op: Op, count: u32) -> ArithmeticResult {
     let [operand] = call.operands()?;
     expect(0, operand.shape, ArithmeticType::Vector(Scalar::F32, count))?;
     call.expect_result(ArithmeticType::Scalar(Scalar::I32))?;
@@ -39,7 +39,7 @@ fn pack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
     Ok(Nums::from_elem(Num::new(Scalar::I32, word), 1))
 }
 
-fn unpack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
+fn unpack(call: &mut Call<'_>, op: Op, count: u32) -> ArithmeticResult {
     let [operand] = call.operands()?;
     expect(0, operand.shape, ArithmeticType::Scalar(Scalar::I32))?;
     call.expect_result(ArithmeticType::Vector(Scalar::F32, count))?;
@@ -54,7 +54,7 @@ fn unpack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
 }
 
 /// Two words are the bits of a double.
-fn pack_double(call: &mut Call<'_>) -> Outcome {
+fn pack_double(call: &mut Call<'_>) -> ArithmeticResult {
     let [operand] = call.operands()?;
     expect(0, operand.shape, ArithmeticType::Vector(Scalar::I32, 2))?;
     call.expect_result(ArithmeticType::Scalar(Scalar::F64))?;
@@ -62,7 +62,7 @@ fn pack_double(call: &mut Call<'_>) -> Outcome {
     Ok(Nums::from_elem(Num::wide(Scalar::F64, words), 1))
 }
 
-fn unpack_double(call: &mut Call<'_>) -> Outcome {
+fn unpack_double(call: &mut Call<'_>) -> ArithmeticResult {
     let [operand] = call.operands()?;
     expect(0, operand.shape, ArithmeticType::Scalar(Scalar::F64))?;
     call.expect_result(ArithmeticType::Vector(Scalar::I32, 2))?;

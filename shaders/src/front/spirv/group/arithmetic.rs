@@ -9,8 +9,8 @@ use spirv::{GroupOperation, Op};
 use super::super::arithmetic::{Num, widths};
 use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::words::{Checked, Inst, operand};
-use super::Relation;
+use super::super::words::{Inst, InstResult, operand};
+use super::MaskRelation;
 use super::list_ranking::ScanKind;
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, SubgroupOp, Value};
@@ -49,7 +49,7 @@ fn binary(op: Op) -> ir::Op {
 }
 
 impl Translator<'_> {
-    pub(super) fn combine_values(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
+    pub(super) fn combine_values(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<Vec<Value>> {
         let op = binary(inst.op);
         let nums = self.group_operand_of(inst, operand(operands, 1)?)?;
         let which = self.which(operand(operands, 0)?, operands.get(2).copied())?;
@@ -61,11 +61,11 @@ impl Translator<'_> {
         if !fits {
             return Err(format!("the operation does not exist for {}", nums[0].ty));
         }
-        let results: Checked<Vec<Num>> = nums.into_iter().map(|num| self.one_together(op, num, which)).collect();
+        let results: InstResult<Vec<Num>> = nums.into_iter().map(|num| self.one_together(op, num, which)).collect();
         Ok(Self::flat_words(results?))
     }
 
-    fn which(&mut self, operation: u32, last: Option<u32>) -> Checked<CombinedLanes> {
+    fn which(&mut self, operation: u32, last: Option<u32>) -> InstResult<CombinedLanes> {
         let last = || last.ok_or("the last operand is missing");
         Ok(match GroupOperation::from_u32(operation) {
             Some(GroupOperation::Reduce) => CombinedLanes::Cluster(SUBGROUP_SIZE),
@@ -86,7 +86,7 @@ impl Translator<'_> {
         })
     }
 
-    fn one_together(&mut self, op: ir::Op, num: Num, which: CombinedLanes) -> Checked<Num> {
+    fn one_together(&mut self, op: ir::Op, num: Num, which: CombinedLanes) -> InstResult<Num> {
         if num.ty == Scalar::Bool {
             return Ok(Num::new(num.ty, self.combine_bools(op, num.low, which)));
         }
@@ -140,14 +140,14 @@ impl Translator<'_> {
         let ballot = self.ballot(asked);
         let part = |part| match part {
             ScanKind::All => None,
-            ScanKind::Inclusive => Some(Relation::Le),
-            ScanKind::Exclusive => Some(Relation::Lt),
+            ScanKind::Inclusive => Some(MaskRelation::Le),
+            ScanKind::Exclusive => Some(MaskRelation::Lt),
         };
         let members = match which {
             CombinedLanes::Cluster(SUBGROUP_SIZE) => ballot,
             CombinedLanes::Cluster(cluster) => self.of_cluster(ballot, cluster),
-            CombinedLanes::Inclusive => self.among(ballot, Some(Relation::Le)),
-            CombinedLanes::Exclusive => self.among(ballot, Some(Relation::Lt)),
+            CombinedLanes::Inclusive => self.among(ballot, Some(MaskRelation::Le)),
+            CombinedLanes::Exclusive => self.among(ballot, Some(MaskRelation::Lt)),
             CombinedLanes::Partition(mask, which) => {
                 let members = self.builder.pure(ir::Op::And, &[ballot, mask]);
                 self.among(members, part(which))

@@ -5,12 +5,12 @@ use spirv::{GroupOperation, Op};
 use super::super::arithmetic::ArithmeticType;
 use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::words::{Checked, Id, operand};
-use super::{ALL, Relation};
+use super::super::words::{Id, InstResult, operand};
+use super::{ALL, MaskRelation};
 use crate::ir::{self, Value};
 
 impl Translator<'_> {
-    pub(super) fn ballots(&mut self, op: Op, result: Id, operands: &[u32]) -> Checked<Vec<Value>> {
+    pub(super) fn ballots(&mut self, op: Op, result: Id, operands: &[u32]) -> InstResult<Vec<Value>> {
         let at = |index| operand(operands, index);
         let word = match op {
             Op::GroupNonUniformBallot | Op::SubgroupBallotKHR => {
@@ -48,7 +48,7 @@ impl Translator<'_> {
     }
 
     /// The bits of a ballot that belong to invocations.
-    pub(super) fn mask_operand(&mut self, id: Id) -> Checked<Value> {
+    pub(super) fn mask_operand(&mut self, id: Id) -> InstResult<Value> {
         let value = self.value(id)?;
         if self.types.shape(value.ty)? != Some(ArithmeticType::Vector(Scalar::I32, 4)) {
             return Err(format!("{} is not a vector of 4 i32", self.sections.describe(id)));
@@ -65,11 +65,11 @@ impl Translator<'_> {
     }
 
     /// `operation` is the group operation literal.
-    fn bit_count(&mut self, operation: u32, mask: Value) -> Checked<Value> {
+    fn bit_count(&mut self, operation: u32, mask: Value) -> InstResult<Value> {
         let relation = match GroupOperation::from_u32(operation) {
             Some(GroupOperation::Reduce) => None,
-            Some(GroupOperation::InclusiveScan) => Some(Relation::Le),
-            Some(GroupOperation::ExclusiveScan) => Some(Relation::Lt),
+            Some(GroupOperation::InclusiveScan) => Some(MaskRelation::Le),
+            Some(GroupOperation::ExclusiveScan) => Some(MaskRelation::Lt),
             other => return Err(format!("group operation {other:?} does not count bits")),
         };
         let counted = self.among(mask, relation);
@@ -77,7 +77,7 @@ impl Translator<'_> {
     }
 
     /// The bits of a mask for invocations in a relation to this one.
-    pub(super) fn among(&mut self, mask: Value, relation: Option<Relation>) -> Value {
+    pub(super) fn among(&mut self, mask: Value, relation: Option<MaskRelation>) -> Value {
         match relation {
             None => mask,
             Some(relation) => {

@@ -2,11 +2,11 @@
 //! value with that of the previous member and follows that one's link, so four steps cover the subgroup (Wyllie's list
 //! ranking).
 
-use super::Relation;
+use super::MaskRelation;
 use crate::front::spirv::arithmetic::{Num, widths};
 use crate::front::spirv::scalar::Scalar;
 use crate::front::spirv::translate::Translator;
-use crate::front::spirv::words::Checked;
+use crate::front::spirv::words::InstResult;
 use crate::ir::{self, Op, SubgroupOp, Type, Value};
 
 /// Which members' values are combined.
@@ -41,9 +41,9 @@ pub(super) fn identity(ty: Scalar, op: Op) -> Option<u64> {
 
 impl Translator<'_> {
     /// Scans the values of the members; the mask must be the same for all members.
-    pub(super) fn scan_by_ranking(&mut self, op: Op, num: Num, members: Value, part: ScanKind) -> Checked<Num> {
+    pub(super) fn scan_by_ranking(&mut self, op: Op, num: Num, members: Value, part: ScanKind) -> InstResult<Num> {
         let none = self.builder.constant(u32::MAX);
-        let below = self.among(members, Some(Relation::Lt));
+        let below = self.among(members, Some(MaskRelation::Lt));
         let before = self.builder.pure(Op::FindUMsb, &[below]);
         let (mut from, mut sum) = (before, num);
         for step in 0..4 {

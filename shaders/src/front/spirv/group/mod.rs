@@ -14,7 +14,7 @@ use super::arithmetic::{ArithmeticType, Num, Nums, widths};
 use super::composite::Composite;
 use super::scalar::Scalar;
 use super::translate::Translator;
-use super::words::{Checked, Id, Inst, operand};
+use super::words::{Id, Inst, InstResult, operand};
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, BuiltIn, Scope, SubgroupOp, Type, Value};
 
@@ -23,7 +23,7 @@ const ALL: u32 = (1 << SUBGROUP_SIZE) - 1;
 
 /// A built-in subgroup mask, by its relation to the invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Relation {
+pub(super) enum MaskRelation {
     Eq,
     Ge,
     Gt,
@@ -33,19 +33,19 @@ pub(super) enum Relation {
 
 impl Translator<'_> {
     /// The result of a group instruction: its first operand is the scope.
-    pub(super) fn group(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn group(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<Composite> {
         self.group_scope(operands)?;
         self.subgroup(inst, &operands[1..])
     }
 
     /// The result of a subgroup instruction without a scope.
-    pub(super) fn subgroup(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn subgroup(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<Composite> {
         let values = self.group_values(inst, operands)?;
         self.typed(inst.ty, &values)
     }
 
     /// Vulkan's groups are subgroups (VUID-StandaloneSpirv-None-04642).
-    fn group_scope(&self, operands: &[u32]) -> Checked<()> {
+    fn group_scope(&self, operands: &[u32]) -> InstResult<()> {
         match self.scope(operand(operands, 0)?)? {
             Scope::Subgroup => Ok(()),
             other => Err(format!("the scope is {}, but must be Subgroup", other.name())),
@@ -53,7 +53,7 @@ impl Translator<'_> {
     }
 
     /// The values of the operands after the scope.
-    fn group_values(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
+    fn group_values(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<Vec<Value>> {
         let at = |index| operand(operands, index);
         let one = |value: Value| Ok(vec![value]);
         match inst.op {
@@ -104,7 +104,7 @@ impl Translator<'_> {
     }
 
     /// Scalars of a scalar or vector operand.
-    fn group_operand(&mut self, id: Id) -> Checked<(Composite, Nums)> {
+    fn group_operand(&mut self, id: Id) -> InstResult<(Composite, Nums)> {
         let value = self.value(id)?;
         let shape = match self.types.shape(value.ty)? {
             Some(shape @ (ArithmeticType::Scalar(_) | ArithmeticType::Vector(..))) => shape,
@@ -119,7 +119,7 @@ impl Translator<'_> {
     }
 
     /// An operand of the result's type.
-    fn group_operand_of(&mut self, inst: &Inst, id: Id) -> Checked<Nums> {
+    fn group_operand_of(&mut self, inst: &Inst, id: Id) -> InstResult<Nums> {
         let (value, nums) = self.group_operand(id)?;
         super::composite::expect_type(inst.ty, value.ty)?;
         Ok(nums)
@@ -176,7 +176,7 @@ impl Translator<'_> {
     }
 
     /// Whether two values of one type are equal; floats are compared as numbers.
-    fn equal(&mut self, a: Num, b: Num) -> Checked<Value> {
+    fn equal(&mut self, a: Num, b: Num) -> InstResult<Value> {
         let op = match a.ty {
             Scalar::Bool => {
                 let differ = self.builder.pure(ir::Op::LXor, &[a.low, b.low]);
@@ -189,7 +189,7 @@ impl Translator<'_> {
     }
 
     /// Whether all components equal those of another invocation.
-    fn equals_that_of(&mut self, value: &(Composite, Nums), number: Value) -> Checked<Value> {
+    fn equals_that_of(&mut self, value: &(Composite, Nums), number: Value) -> InstResult<Value> {
         let mut all = self.builder.constant(true);
         for &num in &value.1 {
             let other = self.num_of(num, number);
@@ -199,14 +199,14 @@ impl Translator<'_> {
         Ok(all)
     }
 
-    fn all_equal(&mut self, value: &(Composite, Nums)) -> Checked<Value> {
+    fn all_equal(&mut self, value: &(Composite, Nums)) -> InstResult<Value> {
         let first = self.first_active();
         let equal = self.equals_that_of(value, first)?;
         Ok(self.all(equal))
     }
 
     /// For each invocation, the mask of those with the same value: compares with the value of each invocation in turn.
-    fn partition(&mut self, value: &(Composite, Nums)) -> Checked<Value> {
+    fn partition(&mut self, value: &(Composite, Nums)) -> InstResult<Value> {
         let mut mask = self.builder.constant(0u32);
         for number in 0..SUBGROUP_SIZE {
             let number = self.builder.constant(number);
@@ -216,27 +216,27 @@ impl Translator<'_> {
             mask = self.builder.select(equal, ballot, mask);
         }
         // A value that does not equal itself (NaN) is a part of its own.
-        let own = self.relation_mask(Relation::Eq);
+        let own = self.relation_mask(MaskRelation::Eq);
         Ok(self.builder.pure(ir::Op::Or, &[mask, own]))
     }
 
     /// As `SubgroupEqMask` and its siblings are laid out: a word, then zeros.
-    pub(super) fn relation(&mut self, relation: Relation) -> Vec<Value> {
+    pub(super) fn relation(&mut self, relation: MaskRelation) -> Vec<Value> {
         let mask = self.relation_mask(relation);
         self.ballot_vector(mask)
     }
 
     /// The invocations that are in a relation to this one.
-    fn relation_mask(&mut self, relation: Relation) -> Value {
+    fn relation_mask(&mut self, relation: MaskRelation) -> Value {
         let own = self.subgroup_local_id();
         let [one, two, all] = [1u32, 2, ALL].map(|number| self.builder.constant(number));
-        let bit = if matches!(relation, Relation::Le | Relation::Gt) { two } else { one };
+        let bit = if matches!(relation, MaskRelation::Le | MaskRelation::Gt) { two } else { one };
         let bit = self.builder.pure(ir::Op::Shl, &[bit, own]);
         let below = |this: &mut Self| this.builder.pure(ir::Op::ISub, &[bit, one]);
         match relation {
-            Relation::Eq => bit,
-            Relation::Lt | Relation::Le => below(self),
-            Relation::Ge | Relation::Gt => {
+            MaskRelation::Eq => bit,
+            MaskRelation::Lt | MaskRelation::Le => below(self),
+            MaskRelation::Ge | MaskRelation::Gt => {
                 let below = below(self);
                 self.builder.pure(ir::Op::Xor, &[below, all])
             }

@@ -4,13 +4,13 @@ use spirv::Op;
 
 use super::super::arithmetic::Num;
 use super::super::translate::Translator;
-use super::super::words::{Checked, Id, Inst, operand};
+use super::super::words::{Id, Inst, InstResult, operand};
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, Value};
 
 impl Translator<'_> {
     /// Values of another invocation of the subgroup. Indices are modulo 16; inactive invocations yield 0.
-    pub(super) fn shuffled(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
+    pub(super) fn shuffled(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<Vec<Value>> {
         let nums = self.group_operand_of(inst, operand(operands, 0)?)?;
         let number = match inst.op {
             Op::GroupNonUniformBroadcastFirst | Op::SubgroupFirstInvocationKHR => self.first_active(),
@@ -21,7 +21,7 @@ impl Translator<'_> {
     }
 
     /// The index of the source invocation.
-    fn source(&mut self, op: Op, second: Id, third: Option<Id>) -> Checked<Value> {
+    fn source(&mut self, op: Op, second: Id, third: Option<Id>) -> InstResult<Value> {
         let second = self.index(second)?;
         if matches!(op, Op::GroupNonUniformBroadcast | Op::GroupNonUniformShuffle | Op::SubgroupReadInvocationKHR) {
             return Ok(second);
@@ -47,7 +47,7 @@ impl Translator<'_> {
         Ok(self.builder.pure(op, &[own, second]))
     }
 
-    fn rotated(&mut self, own: Value, delta: Value, cluster: Option<Id>) -> Checked<Value> {
+    fn rotated(&mut self, own: Value, delta: Value, cluster: Option<Id>) -> InstResult<Value> {
         let cluster = cluster.map_or(Ok(SUBGROUP_SIZE), |id| self.cluster(id))?;
         let last = self.builder.constant(cluster.min(SUBGROUP_SIZE) - 1);
         let moved = self.builder.pure(ir::Op::IAdd, &[own, delta]);
@@ -63,7 +63,7 @@ impl Translator<'_> {
     }
 
     /// A constant cluster size.
-    pub(super) fn cluster(&self, id: Id) -> Checked<u32> {
+    pub(super) fn cluster(&self, id: Id) -> InstResult<u32> {
         let size = self.constants.uint(&self.types, id)?;
         if size.is_power_of_two() { Ok(size) } else { Err(format!("the cluster size {size} is not a power of two")) }
     }

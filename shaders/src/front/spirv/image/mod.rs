@@ -18,8 +18,8 @@ use super::decorations::MemoryDecorations;
 use super::pointer::{Pointer, Root};
 use super::scalar::Scalar;
 use super::translate::Translator;
-use super::types::{Type, Types};
-use super::words::{Checked, Id, Inst, operand};
+use super::types::{SpirvType, Types};
+use super::words::{Id, Inst, InstResult, operand};
 use crate::image::{Class, DeclaredImage, Dim, Format};
 use crate::ir::{BindingKind, BufferSpace, Value};
 
@@ -42,12 +42,12 @@ pub(super) struct ImageType {
 
 impl ImageType {
     /// Parses the operands.
-    pub(super) fn parse(types: &Types, operands: &[u32]) -> Checked<Self> {
+    pub(super) fn parse(types: &Types, operands: &[u32]) -> InstResult<Self> {
         let at = |index| operand(operands, index);
         let class = match types.get(at(0)?)?.ty {
-            Type::Scalar(Scalar::F32) => Class::Float,
-            Type::Scalar(Scalar::I32) => Class::Uint,
-            Type::Void => return Err("images without a sampled type are OpenCL's".into()),
+            SpirvType::Scalar(Scalar::F32) => Class::Float,
+            SpirvType::Scalar(Scalar::I32) => Class::Uint,
+            SpirvType::Void => return Err("images without a sampled type are OpenCL's".into()),
             _ => return Err(format!("an image of %{}, which is neither a 32-bit integer nor a float", at(0)?)),
         };
         let dim = match spirv::Dim::from_u32(at(1)?) {
@@ -147,17 +147,19 @@ pub fn format(word: u32) -> Result<Option<Format>, String> {
 }
 
 /// The binding kind of a variable of an image or sampler type; `None` for other types.
-pub(super) fn binding_kind(types: &Types, ty: Id) -> Checked<Option<(BindingKind, BufferSpace)>> {
+pub(super) fn binding_kind(types: &Types, ty: Id) -> InstResult<Option<(BindingKind, BufferSpace)>> {
     Ok(Some(match types.get(ty)?.ty {
-        Type::Image(ImageType { dim: Dim::Buffer, storage, .. }) => match storage {
+        SpirvType::Image(ImageType { dim: Dim::Buffer, storage, .. }) => match storage {
             true => (BindingKind::StorageTexelBuffer, BufferSpace::Storage),
             false => (BindingKind::UniformTexelBuffer, BufferSpace::Uniform),
         },
-        Type::Image(ImageType { storage: true, .. }) => (BindingKind::StorageImage, BufferSpace::Storage),
-        Type::Image(_) => (BindingKind::SampledImage, BufferSpace::Uniform),
-        Type::Sampler => (BindingKind::Sampler, BufferSpace::Uniform),
-        Type::SampledImage { image } => match types.get(image)?.ty {
-            Type::Image(ImageType { dim: Dim::Buffer, .. }) => (BindingKind::UniformTexelBuffer, BufferSpace::Uniform),
+        SpirvType::Image(ImageType { storage: true, .. }) => (BindingKind::StorageImage, BufferSpace::Storage),
+        SpirvType::Image(_) => (BindingKind::SampledImage, BufferSpace::Uniform),
+        SpirvType::Sampler => (BindingKind::Sampler, BufferSpace::Uniform),
+        SpirvType::SampledImage { image } => match types.get(image)?.ty {
+            SpirvType::Image(ImageType { dim: Dim::Buffer, .. }) => {
+                (BindingKind::UniformTexelBuffer, BufferSpace::Uniform)
+            }
             _ => (BindingKind::CombinedImageSampler, BufferSpace::Uniform),
         },
         _ => return Ok(None),
@@ -165,10 +167,10 @@ pub(super) fn binding_kind(types: &Types, ty: Id) -> Checked<Option<(BindingKind
 }
 
 /// The image declaration of a variable of such a type; `None` for samplers.
-pub(super) fn declared(types: &Types, ty: Id) -> Checked<Option<DeclaredImage>> {
+pub(super) fn declared(types: &Types, ty: Id) -> InstResult<Option<DeclaredImage>> {
     match types.get(ty)?.ty {
-        Type::Image(image) => Ok(Some(image.declared())),
-        Type::SampledImage { image } => declared(types, image),
+        SpirvType::Image(image) => Ok(Some(image.declared())),
+        SpirvType::SampledImage { image } => declared(types, image),
         _ => Ok(None),
     }
 }
@@ -183,11 +185,11 @@ struct Handle {
 
 impl Translator<'_> {
     /// The value of an image or sampler pointer: its descriptor's index.
-    pub(super) fn load_handle(&mut self, pointer: &Pointer) -> Checked<Option<Composite>> {
+    pub(super) fn load_handle(&mut self, pointer: &Pointer) -> InstResult<Option<Composite>> {
         let ty = pointer.pointee();
         let count = match self.types.get(ty)?.ty {
-            Type::Image(_) | Type::Sampler => 1,
-            Type::SampledImage { .. } => 2,
+            SpirvType::Image(_) | SpirvType::Sampler => 1,
+            SpirvType::SampledImage { .. } => 2,
             _ => return Ok(None),
         };
         let Root::Buffer { buffer, .. } = pointer.root else {
@@ -198,11 +200,11 @@ impl Translator<'_> {
         Ok(Some(Composite { ty, values: Rc::from(vec![buffer; count]) }))
     }
 
-    pub(super) fn sampled_image(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn sampled_image(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let image = self.value(operand(operands, 0)?)?;
         let sampler = self.value(operand(operands, 1)?)?;
         match (&self.types.get(inst.ty)?.ty, &self.types.get(sampler.ty)?.ty) {
-            (Type::SampledImage { image: wanted }, Type::Sampler) => expect_type(*wanted, image.ty)?,
+            (SpirvType::SampledImage { image: wanted }, SpirvType::Sampler) => expect_type(*wanted, image.ty)?,
             _ => return Err("the operands are not an image and a sampler".into()),
         }
         let values = Rc::from([image.values[0], sampler.values[0]]);
@@ -210,10 +212,10 @@ impl Translator<'_> {
         Ok(())
     }
 
-    pub(super) fn image_of(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn image_of(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let both = self.value(operand(operands, 0)?)?;
         match self.types.get(both.ty)?.ty {
-            Type::SampledImage { image } => expect_type(inst.ty, image)?,
+            SpirvType::SampledImage { image } => expect_type(inst.ty, image)?,
             _ => return Err("the operand is not a sampled image".into()),
         }
         self.bind(inst.id, Composite { ty: inst.ty, values: Rc::from([both.values[0]]) });
@@ -221,12 +223,12 @@ impl Translator<'_> {
     }
 
     /// The image of an id, with its sampler if the id is a sampled image.
-    fn handle(&mut self, id: Id) -> Checked<Handle> {
+    fn handle(&mut self, id: Id) -> InstResult<Handle> {
         let value = self.value(id)?;
         let (ty, sampler) = match self.types.get(value.ty)?.ty {
-            Type::Image(ty) => (ty, None),
-            Type::SampledImage { image } => match self.types.get(image)?.ty {
-                Type::Image(ty) => (ty, Some(value.values[1])),
+            SpirvType::Image(ty) => (ty, None),
+            SpirvType::SampledImage { image } => match self.types.get(image)?.ty {
+                SpirvType::Image(ty) => (ty, Some(value.values[1])),
                 _ => return Err(format!("{} is not an image", self.sections.describe(id))),
             },
             _ => return Err(format!("{} is not an image", self.sections.describe(id))),
@@ -235,7 +237,7 @@ impl Translator<'_> {
     }
 
     /// The image of an id that must have a sampler.
-    fn with_sampler(&mut self, id: Id) -> Checked<(Handle, Value)> {
+    fn with_sampler(&mut self, id: Id) -> InstResult<(Handle, Value)> {
         let handle = self.handle(id)?;
         let sampler = handle.sampler.ok_or_else(|| format!("{} has no sampler", self.sections.describe(id)))?;
         if handle.ty.dim == Dim::Buffer {

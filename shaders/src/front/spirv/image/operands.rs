@@ -5,8 +5,8 @@ use spirv::ImageOperands;
 
 use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::types::Type;
-use super::super::words::{Checked, Id};
+use super::super::types::SpirvType;
+use super::super::words::{Id, InstResult};
 use crate::ir::{Access, Op, Value};
 
 /// A list of scalars.
@@ -25,7 +25,7 @@ pub(super) struct Extra {
 
 impl Translator<'_> {
     /// Parses an image operand mask and its operands.
-    pub(super) fn image_operands(&mut self, operands: &[u32]) -> Checked<Extra> {
+    pub(super) fn image_operands(&mut self, operands: &[u32]) -> InstResult<Extra> {
         let mut extra = Extra::default();
         let Some((&word, rest)) = operands.split_first() else { return Ok(extra) };
         let mask = ImageOperands::from_bits(word).ok_or_else(|| format!("unknown image operands {word:#x}"))?;
@@ -70,10 +70,10 @@ impl Translator<'_> {
     }
 
     /// The first `count` scalars of a value of the wanted component type: coordinates may be in longer vectors.
-    pub(super) fn scalars_of(&mut self, id: Id, wanted: Scalar, count: usize) -> Checked<Scalars> {
+    pub(super) fn scalars_of(&mut self, id: Id, wanted: Scalar, count: usize) -> InstResult<Scalars> {
         let value = self.value(id)?;
         let scalar = match self.types.get(value.ty)?.ty {
-            Type::Scalar(scalar) | Type::Vector { scalar, .. } => Some(scalar),
+            SpirvType::Scalar(scalar) | SpirvType::Vector { scalar, .. } => Some(scalar),
             _ => None,
         };
         if scalar != Some(wanted) || value.values.len() < count {
@@ -85,14 +85,14 @@ impl Translator<'_> {
 
     /// The first `count` integers of a value of any width, as words. Integers that do not fit are out of bounds of
     /// every image.
-    pub(super) fn integers_of(&mut self, id: Id, count: usize) -> Checked<Scalars> {
+    pub(super) fn integers_of(&mut self, id: Id, count: usize) -> InstResult<Scalars> {
         let value = self.value(id)?;
         let mut ty = value.ty;
-        while let Type::Array { element, .. } | Type::Vector { element, .. } = self.types.get(ty)?.ty {
+        while let SpirvType::Array { element, .. } | SpirvType::Vector { element, .. } = self.types.get(ty)?.ty {
             ty = element;
         }
         let scalar = match self.types.get(ty)?.ty {
-            Type::Scalar(scalar) if scalar.is_int() => scalar,
+            SpirvType::Scalar(scalar) if scalar.is_int() => scalar,
             _ => return Err(format!("{} is not {count} integers", self.sections.describe(id))),
         };
         let (words, is_signed) = (scalar.words() as usize, !self.types.is_unsigned(ty));

@@ -2,7 +2,7 @@
 
 use super::super::composite::Composite;
 use super::super::translate::Translator;
-use super::super::words::{Checked, Inst, operand};
+use super::super::words::{Inst, InstResult, operand};
 use crate::image::{Dim, Field};
 use crate::ir::{InstData, Op, Type, Value};
 
@@ -13,7 +13,12 @@ impl Translator<'_> {
     }
 
     /// `OpImageQuerySizeLod` and `OpImageQuerySize`. Layers of cube arrays are counted in cubes.
-    pub(in crate::front::spirv) fn query_size(&mut self, inst: &Inst, operands: &[u32], by_level: bool) -> Checked<()> {
+    pub(in crate::front::spirv) fn query_size(
+        &mut self,
+        inst: &Inst,
+        operands: &[u32],
+        by_level: bool,
+    ) -> InstResult<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         let level = if by_level { Some(self.integers_of(operand(operands, 1)?, 1)?[0]) } else { None };
         let fields: &[Field] = match handle.ty.dim {
@@ -48,7 +53,7 @@ impl Translator<'_> {
     }
 
     /// `OpImageQueryLevels`.
-    pub(in crate::front::spirv) fn query_levels(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn query_levels(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         let levels = self.image_field(handle.image, Field::Levels);
         self.integers_result(inst, vec![levels])
@@ -56,7 +61,7 @@ impl Translator<'_> {
 
     /// `OpImageQuerySamples`. All images of the device have one sample, even those declared as multisampled; a null
     /// descriptor has none.
-    pub(in crate::front::spirv) fn query_samples(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn query_samples(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         let levels = self.image_field(handle.image, Field::Levels);
         let one = self.builder.constant(1u32);
@@ -64,7 +69,7 @@ impl Translator<'_> {
         self.integers_result(inst, vec![samples])
     }
 
-    fn integers_result(&mut self, inst: &Inst, values: Vec<Value>) -> Checked<()> {
+    fn integers_result(&mut self, inst: &Inst, values: Vec<Value>) -> InstResult<()> {
         let values = self.integer_result(inst.ty, &values)?.into();
         self.bind(inst.id, Composite { ty: inst.ty, values });
         Ok(())

@@ -3,8 +3,8 @@
 use super::super::composite::Composite;
 use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::types::Type;
-use super::super::words::{Checked, Inst, operand};
+use super::super::types::SpirvType;
+use super::super::words::{Inst, InstResult, operand};
 use super::Handle;
 use super::operands::{Extra, Scalars};
 use crate::image::{Dim, ImageOp, Kind, LodOperand, Offsets};
@@ -12,7 +12,7 @@ use crate::ir::{Access, InstData, Op, Value};
 
 impl Translator<'_> {
     /// `OpImageFetch`.
-    pub(in crate::front::spirv) fn image_fetch(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn image_fetch(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         if handle.ty.storage || handle.ty.dim == Dim::Cube {
             return Err("fetches need a sampled image other than a cube".into());
@@ -35,7 +35,7 @@ impl Translator<'_> {
         operands: &[u32],
         dref: bool,
         project: bool,
-    ) -> Checked<()> {
+    ) -> InstResult<()> {
         let (handle, _) = self.with_sampler(operand(operands, 0)?)?;
         let own = if dref { 3 } else { 2 };
         let extra = self.image_operands(operands.get(own..).unwrap_or_default())?;
@@ -81,7 +81,7 @@ impl Translator<'_> {
     }
 
     /// `OpImageGather` and `OpImageDrefGather`.
-    pub(in crate::front::spirv) fn gather(&mut self, inst: &Inst, operands: &[u32], dref: bool) -> Checked<()> {
+    pub(in crate::front::spirv) fn gather(&mut self, inst: &Inst, operands: &[u32], dref: bool) -> InstResult<()> {
         let (handle, _) = self.with_sampler(operand(operands, 0)?)?;
         let extra = self.image_operands(operands.get(3..).unwrap_or_default())?;
         let mut op = ImageOp::new(Kind::Gather, handle.ty.dim, handle.ty.arrayed, handle.ty.class);
@@ -100,7 +100,7 @@ impl Translator<'_> {
         self.texel_result(inst, op, handle, args, extra.access)
     }
 
-    fn one_offset(&mut self, op: &mut ImageOp, extra: &Extra, args: &mut Scalars) -> Checked<()> {
+    fn one_offset(&mut self, op: &mut ImageOp, extra: &Extra, args: &mut Scalars) -> InstResult<()> {
         if let Some(offset) = extra.offset {
             op.offsets = Offsets::One;
             args.extend(self.integers_of(offset, op.dim.coordinates())?);
@@ -116,22 +116,22 @@ impl Translator<'_> {
         handle: Handle,
         args: Scalars,
         access: Access,
-    ) -> Checked<()> {
+    ) -> InstResult<()> {
         let scalars = self.types.scalars(inst.ty)?;
-        let fits = matches!(self.types.get(inst.ty)?.ty, Type::Vector { .. } | Type::Scalar(_));
+        let fits = matches!(self.types.get(inst.ty)?.ty, SpirvType::Vector { .. } | SpirvType::Scalar(_));
         if !fits || scalars.iter().any(|scalar| scalar.ty() != op.component_type()) {
             return Err("the result does not have the image's sampled type".into());
         }
         let values = (0..scalars.len() as u8)
             .map(|component| self.image_value(ImageOp { component, ..op }, handle, &args, access))
-            .collect::<Checked<_>>()?;
+            .collect::<InstResult<_>>()?;
         self.bind(inst.id, Composite { ty: inst.ty, values });
         Ok(())
     }
 
     /// A comparison, which returns one float.
-    fn comparison_result(&mut self, inst: &Inst, op: ImageOp, handle: Handle, args: Scalars) -> Checked<()> {
-        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::F32)) {
+    fn comparison_result(&mut self, inst: &Inst, op: ImageOp, handle: Handle, args: Scalars) -> InstResult<()> {
+        if !matches!(self.types.get(inst.ty)?.ty, SpirvType::Scalar(Scalar::F32)) {
             return Err("the result is not a float".into());
         }
         let value = self.image_value(op, handle, &args, Access::default())?;
@@ -139,7 +139,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn image_value(&mut self, op: ImageOp, handle: Handle, args: &Scalars, access: Access) -> Checked<Value> {
+    fn image_value(&mut self, op: ImageOp, handle: Handle, args: &Scalars, access: Access) -> InstResult<Value> {
         op.check()?;
         let sampler = handle.sampler.filter(|_| op.has_sampler());
         let data = InstData::Image { op, image: handle.image, sampler, args: args.clone(), access };

@@ -6,12 +6,12 @@
 use spirv::StorageClass;
 
 use super::super::decorations::MemoryDecorations;
-use super::super::layout::{Layout, Pointee};
+use super::super::layout::{LayoutRules, Pointee};
 use super::super::pointer::{Pointer, Root};
 use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::types::Type;
-use super::super::words::{Checked, Inst, operand};
+use super::super::types::SpirvType;
+use super::super::words::{Inst, InstResult, operand};
 use super::convert;
 use super::operands::Scalars;
 use super::{Handle, ImageType};
@@ -26,7 +26,7 @@ struct TexelLocation {
 
 impl Translator<'_> {
     /// `OpImageRead`.
-    pub(in crate::front::spirv) fn image_read(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn image_read(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let mut handle = self.handle(operand(operands, 0)?)?;
         if !handle.ty.storage {
             return Err("only storage images can be read".into());
@@ -45,7 +45,14 @@ impl Translator<'_> {
         self.texel_result(inst, op, handle, at, access)
     }
 
-    fn read_words(&mut self, inst: &Inst, handle: Handle, format: Format, at: &Scalars, access: Access) -> Checked<()> {
+    fn read_words(
+        &mut self,
+        inst: &Inst,
+        handle: Handle,
+        format: Format,
+        at: &Scalars,
+        access: Access,
+    ) -> InstResult<()> {
         let scalars = self.types.scalars(inst.ty)?;
         let location = self.location(handle.ty, handle.image, at, format.bytes());
         let (kind, width) = (convert::word_type(format), convert::width(format));
@@ -67,7 +74,7 @@ impl Translator<'_> {
     }
 
     /// `OpImageWrite`.
-    pub(in crate::front::spirv) fn image_write(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn image_write(&mut self, operands: &[u32]) -> InstResult<()> {
         let mut handle = self.handle(operand(operands, 0)?)?;
         if !handle.ty.storage {
             return Err("only storage images can be written".into());
@@ -116,9 +123,9 @@ impl Translator<'_> {
     }
 
     /// `OpImageTexelPointer`: a pointer that is out of bounds of every image if the texel is.
-    pub(in crate::front::spirv) fn texel_pointer(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn texel_pointer(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<()> {
         let image = self.pointer(operand(operands, 0)?)?;
-        let Type::Image(ty) = self.types.get(image.pointee())?.ty else {
+        let SpirvType::Image(ty) = self.types.get(image.pointee())?.ty else {
             return Err("the pointer does not point to an image".into());
         };
         let Some(handle) = self.load_handle(&image)? else {
@@ -128,7 +135,7 @@ impl Translator<'_> {
         let Some(format) = format.filter(|_| ty.storage) else {
             return Err("texel pointers need a storage image of format R32f, R32i or R32ui".into());
         };
-        let Type::Pointer { class: StorageClass::Image, pointee } = self.types.get(inst.ty)?.ty else {
+        let SpirvType::Pointer { class: StorageClass::Image, pointee } = self.types.get(inst.ty)?.ty else {
             return Err(format!("%{} is not a pointer type of storage class Image", inst.ty));
         };
         let at = self.integers_of(operand(operands, 1)?, ty.texel_coordinates())?;
@@ -139,13 +146,13 @@ impl Translator<'_> {
         let offset = self.builder.push_value(choice, ir::Type::I32);
         let root = Root::Buffer { space: BufferSpace::Storage, buffer };
         let memory = image.memory;
-        let place = Pointee::new(pointee, Layout::Natural);
+        let place = Pointee::new(pointee, LayoutRules::Natural);
         self.bind_pointer(inst.id, Pointer::at(StorageClass::Image, place, root, offset, memory));
         Ok(())
     }
 
     /// A texel to store; missing components are 0.
-    fn texel_of(&mut self, id: super::super::words::Id, class: Class) -> Checked<[Value; 4]> {
+    fn texel_of(&mut self, id: super::super::words::Id, class: Class) -> InstResult<[Value; 4]> {
         let wanted = if class == Class::Float { Scalar::F32 } else { Scalar::I32 };
         let given = self.scalars_of(id, wanted, 1)?.len();
         let all = self.value(id)?;

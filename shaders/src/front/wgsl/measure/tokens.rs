@@ -1,18 +1,18 @@
 //! Tokens of a text, with the brackets of template lists marked, and what naga makes of them.
 
-use super::super::lexer::{Token, tokens};
+use super::super::lexer::{WgslToken, tokens};
 
 /// All tokens of a text.
 pub(super) struct Tokens<'a> {
     source: &'a str,
-    all: Vec<Token<'a>>,
+    all: Vec<WgslToken<'a>>,
     /// Whether each token is a bracket of a template list such as that of `array<u32, 4>`.
     lists: Vec<bool>,
 }
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(source: &'a str) -> Self {
-        let all: Vec<Token<'a>> = tokens(source).collect();
+        let all: Vec<WgslToken<'a>> = tokens(source).collect();
         let lists = vec![false; all.len()];
         let mut this = Self { source, all, lists };
         this.find_lists();

@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::{set, targets};
-use crate::analysis::{Dominators, Loop, Step, dominator_walk};
+use crate::analysis::{Dominators, Loop, WalkStep, dominator_walk};
 use crate::ir::{Block, Inst, Kernel, Type, Value};
 
 /// Slots of one type that an exit uses, at most; other values are in private memory. Every exit edge passes all slots,
@@ -14,7 +14,7 @@ pub(super) const MAX_SLOTS: usize = 8;
 
 /// Location of a live-out value after the exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Location {
+pub(super) enum LiveOutLocation {
     /// Parameter of the new block, by index.
     Slot(usize),
     /// Word of private memory, by index: stored after the definition in the loop, loaded at the uses.
@@ -33,7 +33,7 @@ pub(super) struct Exit {
 }
 
 /// A use of live-out values outside the loop.
-pub(super) struct Use {
+pub(super) struct LiveOutUse {
     pub(super) block: Block,
     pub(super) inst: Inst,
     /// The only exit block through which control reaches the use from the loop, if there is one.
@@ -53,11 +53,11 @@ pub(super) struct ExitPlan {
     /// Values that several exits pass: the slot, and the exiting blocks in which the value is defined.
     pub(super) common: Vec<(Value, usize, EntitySet<Block>)>,
     /// The location of each live-out value that is replaced.
-    pub(super) locations: HashMap<Value, Location>,
+    pub(super) locations: HashMap<Value, LiveOutLocation>,
     /// Number of values in memory.
     pub(super) words: usize,
     /// Uses of values in `locations`.
-    pub(super) uses: Vec<Use>,
+    pub(super) uses: Vec<LiveOutUse>,
     /// The block of the loop that defines a value.
     defined: SecondaryMap<Value, Option<Block>>,
 }
@@ -120,7 +120,7 @@ impl ExitPlan {
             });
         }
         for step in dominator_walk(kernel, dominators) {
-            let Step::Enter(block) = step else { continue };
+            let WalkStep::Enter(block) = step else { continue };
             if inside.contains(block) {
                 continue;
             }
@@ -133,7 +133,7 @@ impl ExitPlan {
                 let mut is_use = false;
                 kernel.insts[inst].for_each_use(|value| is_use |= self.defined[value].is_some());
                 if is_use {
-                    self.uses.push(Use { block, inst, root: roots[block] });
+                    self.uses.push(LiveOutUse { block, inst, root: roots[block] });
                 }
             }
         }
@@ -150,7 +150,7 @@ impl ExitPlan {
         // By value: the exit block that dominates all its uses, and whether some uses are dominated by none.
         let mut roots: HashMap<Value, (Option<Block>, bool)> = HashMap::default();
         let mut order = Vec::new();
-        for &Use { inst, root, .. } in &self.uses {
+        for &LiveOutUse { inst, root, .. } in &self.uses {
             kernel.insts[inst].for_each_use(|value| {
                 let Some(block) = self.defined[value] else { return };
                 if dominators.dominates(block, top) {
@@ -189,11 +189,11 @@ impl ExitPlan {
                 }
             };
             let location = match slot {
-                Some(slot) => Location::Slot(slot),
+                Some(slot) => LiveOutLocation::Slot(slot),
                 None if ty == Type::Buffer => return None,
                 None => {
                     self.words += 1;
-                    Location::Memory(self.words - 1)
+                    LiveOutLocation::Memory(self.words - 1)
                 }
             };
             self.locations.insert(value, location);

@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::plan::{ExitPlan, Location, Use};
+use super::plan::{ExitPlan, LiveOutLocation, LiveOutUse};
 use crate::ir::{
     Access, Block, BlockCall, BlockData, Inst, InstData, Kernel, Op, Place, Type, Value, ValueDef, Variable,
     VariableData, VariableSpace, Width,
@@ -75,7 +75,7 @@ impl ExitPlan {
 
     /// Replaces live-out values at their uses by parameters of `block` or by loads from memory.
     fn replace_uses(&self, kernel: &mut Kernel, block: Block, memory: &LiveOutMemory) {
-        let mut of_block: HashMap<Block, Vec<&Use>> = HashMap::default();
+        let mut of_block: HashMap<Block, Vec<&LiveOutUse>> = HashMap::default();
         let mut order = Vec::new();
         for found in &self.uses {
             let uses = of_block.entry(found.block).or_default();
@@ -95,8 +95,8 @@ impl ExitPlan {
                     for value in values {
                         let to = match self.locations.get(&value) {
                             None => continue,
-                            Some(&Location::Slot(slot)) => kernel.blocks[block].params[1 + slot],
-                            Some(&Location::Memory(word)) => *loaded
+                            Some(&LiveOutLocation::Slot(slot)) => kernel.blocks[block].params[1 + slot],
+                            Some(&LiveOutLocation::Memory(word)) => *loaded
                                 .entry(value)
                                 .or_insert_with(|| memory.load(kernel, &mut insts, word, kernel.ty(value))),
                         };
@@ -118,7 +118,7 @@ impl ExitPlan {
         for &block in &self.blocks {
             let mut insts = Vec::new();
             let word = |value: Value| match self.locations.get(&value) {
-                Some(&Location::Memory(word)) => Some((value, word)),
+                Some(&LiveOutLocation::Memory(word)) => Some((value, word)),
                 _ => None,
             };
             let params: Vec<_> = kernel.blocks[block].params.iter().filter_map(|&param| word(param)).collect();

@@ -8,7 +8,7 @@ use regalloc2::VReg;
 use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::RegisterPair;
-use crate::back::x86::atomic::Atomic;
+use crate::back::x86::atomic::AtomicCode;
 use crate::back::x86::vcode::{Build, View};
 use crate::ir::AtomicOp;
 use crate::simd::{Inst, LaneAddress, Value};
@@ -22,7 +22,7 @@ impl Select<'_, Avx2> {
     pub(super) fn scan(
         &mut self,
         inst: Inst,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         value: Option<Value>,
         mask: Value,

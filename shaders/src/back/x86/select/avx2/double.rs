@@ -3,7 +3,7 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::vcode::{Base, Build, Memory, View};
+use super::super::super::vcode::{AddressingMode, Base, Build, View};
 use super::super::double::{Double, DoubleRegisters, NAN, predicate, word_of};
 use super::super::{Result, Select};
 use super::Avx2;
@@ -106,7 +106,7 @@ impl Select<'_, Avx2> {
         let unordered = self.two(COMPARE, reg, reg, Some(UNORDERED));
         let result = self.lanes_reg();
         let disp = self.code.pool.vector(NAN).disp();
-        let memory = Memory { base: Base::Pool, index: None, scale: 1, disp, broadcast: false };
+        let memory = AddressingMode { base: Base::Pool, index: None, scale: 1, disp, broadcast: false };
         let build = Build::new(Code::VEX_Vblendvpd_ymm_ymm_ymmm256_ymm).def(result, View::Ymm);
         build.reads(reg, View::Ymm).memory(memory).reads(unordered, View::Ymm).push(&mut self.code);
         result

@@ -7,7 +7,7 @@ use super::super::super::atomic::INDEX_AT;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::Expand;
 use super::super::elements::transpose;
-use super::super::gather_elements::LaneWords;
+use super::super::gather_elements::LaneWordSlots;
 
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 const XOR: Code = Code::VEX_Vpxor_ymm_ymm_ymmm256;
@@ -18,7 +18,7 @@ const TEST: Code = Code::VEX_Vptest_ymm_ymmm256;
 const SHUFFLE: Code = Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8;
 
 #[derive(Debug)]
-pub(super) struct GatherElements(pub LaneWords);
+pub(super) struct GatherElements(pub LaneWordSlots);
 
 impl Expand for GatherElements {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {

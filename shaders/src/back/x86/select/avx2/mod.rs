@@ -27,11 +27,11 @@ use regalloc2::{RegClass, VReg};
 
 use self::operand::RegisterPair;
 use super::super::Isa;
-use super::super::atomic::Atomic;
+use super::super::atomic::AtomicCode;
 use super::super::pool::{Pool, PooledConstant};
 use super::super::vcode::{AddressRegisters, Build, Expand, View};
 use super::double::{Double, DoubleRegisters};
-use super::gather_elements::LaneWords;
+use super::gather_elements::LaneWordSlots;
 use super::row::RowPlace;
 use super::{Result, Select, VectorIsa};
 use crate::ir::{AtomicOp, Op, Width};
@@ -194,7 +194,7 @@ impl VectorIsa for Avx2 {
         pool.vector([1; 16])
     }
 
-    fn gather_lane_words(words: LaneWords) -> Box<dyn Expand> {
+    fn gather_lane_words(words: LaneWordSlots) -> Box<dyn Expand> {
         Box::new(gather_elements::GatherElements(words))
     }
 
@@ -234,7 +234,7 @@ impl VectorIsa for Avx2 {
 
     fn reduced_atomic(
         select: &mut Select<'_, Self>,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         _: Value,
         bits: VReg,
@@ -247,7 +247,7 @@ impl VectorIsa for Avx2 {
     fn scanned_atomic(
         select: &mut Select<'_, Self>,
         inst: Inst,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         _: Value,
         value: Option<Value>,

@@ -4,7 +4,7 @@ use iced_x86::Code;
 use regalloc2::VReg;
 
 use super::super::super::pool::PooledConstant;
-use super::super::super::vcode::{Base, Build, Memory, View};
+use super::super::super::vcode::{AddressingMode, Base, Build, View};
 use super::super::{Result, Select};
 use super::Avx2;
 use crate::simd::{InstData, Value};
@@ -41,7 +41,7 @@ impl Source {
             Self::Regs(pair) => build.reads(pair[half], View::Ymm),
             Self::Pool(constant, _) => {
                 let disp = constant.disp() + 32 * half as i32;
-                build.memory(Memory { base: Base::Pool, index: None, scale: 1, disp, broadcast: false })
+                build.memory(AddressingMode { base: Base::Pool, index: None, scale: 1, disp, broadcast: false })
             }
         }
     }
@@ -152,7 +152,7 @@ impl Select<'_, Avx2> {
             u32::MAX => own(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256),
             _ => {
                 let disp = self.code.pool.word(bits).disp();
-                let memory = Memory { base: Base::Pool, index: None, scale: 1, disp, broadcast: false };
+                let memory = AddressingMode { base: Base::Pool, index: None, scale: 1, disp, broadcast: false };
                 Build::new(Code::VEX_Vbroadcastss_ymm_m32).def(reg, View::Ymm).memory(memory)
             }
         };

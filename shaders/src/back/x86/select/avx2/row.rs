@@ -9,7 +9,7 @@ use super::super::Select;
 use super::super::row::RowPlace;
 use super::Avx2;
 use super::operand::RegisterPair;
-use crate::simd::{Field, InstData, LANES, Row, Value, WideOp};
+use crate::simd::{ContextField, InstData, LANES, Row, Value, WideOp};
 
 const LOAD: Code = Code::VEX_Vmovups_ymm_ymmm256;
 const STORE: Code = Code::VEX_Vmovups_ymmm256_ymm;
@@ -49,8 +49,9 @@ impl Select<'_, Avx2> {
     /// written back unchanged, which is faster than a masked store on most processors.
     fn is_of_workgroup(&self, base: Value) -> bool {
         let definition = |value| self.kernel.definition(self.uses.canonical(value));
-        let own =
-            |value| matches!(definition(value), Some(InstData::Context { field: Field::Private | Field::Shared }));
+        let own = |value| {
+            matches!(definition(value), Some(InstData::Context { field: ContextField::Private | ContextField::Shared }))
+        };
         match definition(base) {
             Some(InstData::Wide { op: WideOp::Add, args }) => own(args[0]),
             _ => own(base),

@@ -3,7 +3,7 @@
 use iced_x86::Code;
 use regalloc2::{Operand, VReg};
 
-use super::super::super::atomic::Atomic;
+use super::super::super::atomic::AtomicCode;
 use super::super::super::vcode::{Build, View};
 use super::super::atomic::{LaneOperands, neutral};
 use super::super::lane_address::LaneAddressRegisters;
@@ -65,7 +65,7 @@ impl Select<'_, Avx2> {
     /// One operation with the combined value of all lanes: the lowest active lane does it and has the old value.
     pub(super) fn emit_uniform_atomic(
         &mut self,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         word: VReg,
         bits: VReg,

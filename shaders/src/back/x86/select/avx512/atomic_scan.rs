@@ -9,7 +9,7 @@ use super::super::{Result, Select, VectorIsa};
 use super::Avx512;
 use super::operand::Source;
 use super::row::IOTA;
-use crate::back::x86::atomic::Atomic;
+use crate::back::x86::atomic::AtomicCode;
 use crate::back::x86::vcode::{Build, View};
 use crate::ir::AtomicOp;
 use crate::simd::{Inst, LaneAddress, Value};
@@ -22,7 +22,7 @@ impl Select<'_, Avx512> {
     pub(super) fn scan(
         &mut self,
         inst: Inst,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         index: Value,
         value: Option<Value>,

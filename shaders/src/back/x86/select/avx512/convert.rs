@@ -44,7 +44,7 @@ impl Select<'_, Avx512> {
         let build = Build::new(Code::EVEX_Vcvttps2dq_zmm_k1z_zmmm512b32_sae).def(converted, View::Zmm);
         build.reads(arg, View::Zmm).mask(number).zeroing().push(&mut self.code);
         let memory =
-            super::super::super::vcode::Memory { broadcast: false, ..self.pool_word(i32::MAX.cast_unsigned()) };
+            super::super::super::vcode::AddressingMode { broadcast: false, ..self.pool_word(i32::MAX.cast_unsigned()) };
         let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).modify(result, converted, View::Zmm);
         build.memory(memory).mask(above).push(&mut self.code);

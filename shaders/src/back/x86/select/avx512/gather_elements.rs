@@ -5,7 +5,7 @@ use iced_x86::{Code, Instruction, MemoryOperand};
 use super::super::super::atomic::INDEX_AT;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::Expand;
-use super::super::gather_elements::LaneWords;
+use super::super::gather_elements::LaneWordSlots;
 
 const STORE: Code = Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm;
 /// Shuffles two words of each 128-bit lane of two vectors: of pairs the first or the second words, or one of the pairs.
@@ -19,7 +19,7 @@ const LOW_WORDS: Code = Code::EVEX_Vpunpckldq_zmm_k1z_zmm_zmmm512b32;
 const HIGH_WORDS: Code = Code::EVEX_Vpunpckhdq_zmm_k1z_zmm_zmmm512b32;
 
 #[derive(Debug)]
-pub(super) struct GatherElements(pub LaneWords);
+pub(super) struct GatherElements(pub LaneWordSlots);
 
 impl GatherElements {
     /// The slot of the first of two temporary mask registers.

@@ -5,7 +5,7 @@ use regalloc2::{RegClass, VReg};
 
 use super::super::super::CompileError;
 use super::super::super::encode::conditional;
-use super::super::super::vcode::{Build, Memory, View};
+use super::super::super::vcode::{AddressingMode, Build, View};
 use super::super::{Result, Select};
 use super::Avx512;
 use crate::ir::Op;
@@ -37,7 +37,7 @@ impl Select<'_, Avx512> {
             }
             Op::BoolToInt => {
                 let mask = self.lanes(args[0])?;
-                let memory = Memory { broadcast: false, ..self.pool_word(1) };
+                let memory = AddressingMode { broadcast: false, ..self.pool_word(1) };
                 let result = self.define_lanes(inst);
                 let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).def(result, View::Zmm);
                 build.memory(memory).mask(mask).zeroing().push(&mut self.code);

@@ -23,11 +23,11 @@ use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
 use super::super::Isa;
-use super::super::atomic::Atomic;
+use super::super::atomic::AtomicCode;
 use super::super::pool::{Pool, PooledConstant};
 use super::super::vcode::{AddressRegisters, Build, Expand, View};
 use super::double::{Double, DoubleRegisters};
-use super::gather_elements::LaneWords;
+use super::gather_elements::LaneWordSlots;
 use super::nontemporal::NontemporalStores;
 use super::row::RowPlace;
 use super::{Result, Select, VectorIsa, class_of};
@@ -186,7 +186,7 @@ impl VectorIsa for Avx512 {
         pool.word(1)
     }
 
-    fn gather_lane_words(words: LaneWords) -> Box<dyn Expand> {
+    fn gather_lane_words(words: LaneWordSlots) -> Box<dyn Expand> {
         Box::new(gather_elements::GatherElements(words))
     }
 
@@ -224,7 +224,7 @@ impl VectorIsa for Avx512 {
 
     fn reduced_atomic(
         select: &mut Select<'_, Self>,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         index: Value,
         bits: VReg,
@@ -237,7 +237,7 @@ impl VectorIsa for Avx512 {
     fn scanned_atomic(
         select: &mut Select<'_, Self>,
         inst: Inst,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         index: Value,
         value: Option<Value>,

@@ -4,7 +4,7 @@ use iced_x86::Code;
 use regalloc2::VReg;
 
 use super::super::super::pool::PooledConstant;
-use super::super::super::vcode::{AddressRegisters, Base, Build, Memory, View};
+use super::super::super::vcode::{AddressRegisters, AddressingMode, Base, Build, View};
 use super::super::memory::CheckedAddress;
 use super::super::{Result, Select};
 use super::Avx512;
@@ -41,13 +41,13 @@ impl Select<'_, Avx512> {
     }
 
     /// A word of the pool, broadcast to all lanes.
-    pub(super) fn pool_word(&mut self, bits: u32) -> Memory {
+    pub(super) fn pool_word(&mut self, bits: u32) -> AddressingMode {
         let disp = self.code.pool.word(bits).disp();
-        Memory { base: Base::Pool, index: None, scale: 1, disp, broadcast: true }
+        AddressingMode { base: Base::Pool, index: None, scale: 1, disp, broadcast: true }
     }
 
-    pub(super) fn pool_vector(constant: PooledConstant) -> Memory {
-        Memory { base: Base::Pool, index: None, scale: 1, disp: constant.disp(), broadcast: false }
+    pub(super) fn pool_vector(constant: PooledConstant) -> AddressingMode {
+        AddressingMode { base: Base::Pool, index: None, scale: 1, disp: constant.disp(), broadcast: false }
     }
 
     /// Adds the operand, then an immediate if there is one, and emits the instruction.
@@ -75,7 +75,7 @@ impl Select<'_, Avx512> {
             build.push(&mut self.code);
             return;
         }
-        let memory = Memory { broadcast: false, ..self.pool_word(bits) };
+        let memory = AddressingMode { broadcast: false, ..self.pool_word(bits) };
         Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).def(reg, View::Zmm).memory(memory).push(&mut self.code);
     }
 

@@ -8,7 +8,7 @@ use super::super::registers::OperandSlots;
 use super::super::{Result, Select};
 use super::Avx512;
 use super::operand::Source;
-use crate::back::x86::atomic::{Atomic, LaneMemory, Registers};
+use crate::back::x86::atomic::{AtomicCode, AtomicRegisters, LaneMemory};
 use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::vcode::{Build, Expand, InstKind, View};
 use crate::ir::AtomicOp;
@@ -33,7 +33,7 @@ impl Select<'_, Avx512> {
     /// One operation for all lanes, if any is active; returns the register of the old value, if it is used.
     pub(super) fn emit_uniform_atomic(
         &mut self,
-        atomic: Atomic,
+        atomic: AtomicCode,
         lanes: &LaneAddress,
         index: Value,
         bits: VReg,
@@ -112,7 +112,7 @@ impl Select<'_, Avx512> {
 /// One operation on one word, if a lane is active.
 #[derive(Debug)]
 struct UniformAtomic {
-    atomic: Atomic,
+    atomic: AtomicCode,
     base: u8,
     index: u8,
     scale: u8,
@@ -135,7 +135,7 @@ impl Expand for UniformAtomic {
         let (word, value) = (regs.gpr32(self.word.0), regs.gpr32(self.word.1));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, value, word));
         let memory = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp };
-        let registers = Registers { old: regs.gpr32(self.accumulator), value, comparator: regs.gpr32(self.temp) };
+        let registers = AtomicRegisters { old: regs.gpr32(self.accumulator), value, comparator: regs.gpr32(self.temp) };
         let found = self.atomic.operate(asm, memory.at(regs.gpr(self.index)), registers);
         if let Some(old) = self.old {
             asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(old), found));

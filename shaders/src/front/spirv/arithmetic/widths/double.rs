@@ -2,8 +2,8 @@
 
 use super::super::super::scalar::Scalar;
 use super::super::num::Num;
-use super::{WordPair, result_type};
-use crate::ir::{Builder, Op, Value};
+use super::result_type;
+use crate::ir::{Builder, Op, Value, WordPair};
 
 pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
     let mut doubles = Doubles { builder };

@@ -12,9 +12,6 @@ use crate::ir::{Builder, Op, Type, Value};
 pub(super) use double::Doubles;
 pub(super) use long::Longs;
 
-/// The words of a 64-bit number, the low one first.
-type WordPair = [Value; 2];
-
 /// Applies an operation at the width of its first operand that is not a bool.
 ///
 /// # Errors
