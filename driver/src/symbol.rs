@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 /// `Dl_info` of `<dlfcn.h>`.
 #[repr(C)]
-struct Info {
+struct SymbolInfo {
     file: *const c_char,
     base: *mut c_void,
     name: *const c_char,
@@ -16,7 +16,7 @@ struct Info {
 }
 
 unsafe extern "C" {
-    fn dladdr(address: *const c_void, info: *mut Info) -> c_int;
+    fn dladdr(address: *const c_void, info: *mut SymbolInfo) -> c_int;
 }
 
 /// The place of an address.
@@ -39,7 +39,7 @@ pub struct Symbol {
 /// ```
 pub fn of(address: usize) -> Option<Symbol> {
     let null = std::ptr::null();
-    let mut info = Info { file: null, base: std::ptr::null_mut(), name: null, address: std::ptr::null_mut() };
+    let mut info = SymbolInfo { file: null, base: std::ptr::null_mut(), name: null, address: std::ptr::null_mut() };
     // SAFETY: the address is not read through; the result is written to `info`.
     let found = unsafe { dladdr(std::ptr::without_provenance(address), &raw mut info) };
     if found == 0 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::layout::{BufferType, Layout};
 use crate::memory::Template;
-use crate::object::Contents;
+use crate::object::InitialContents;
 use crate::resource::Resource;
 use crate::share::Share;
 
@@ -44,7 +44,7 @@ impl Buffer {
         share: &Arc<Share>,
         size: u64,
         label: Option<Box<str>>,
-        contents: Contents,
+        contents: InitialContents,
     ) -> Result<Self, Error> {
         let resource = Resource::new(share, Template::Buffer(size), label, contents)?;
         Ok(Self { resource: Arc::new(resource), contents: None })

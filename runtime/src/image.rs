@@ -8,7 +8,7 @@ use spelter_driver::ImageInfo;
 
 use crate::error::Error;
 use crate::memory::Template;
-use crate::object::Contents;
+use crate::object::InitialContents;
 use crate::resource::Resource;
 use crate::share::Share;
 use crate::valid::Valid;
@@ -442,7 +442,7 @@ impl<'a> ImageBuilder<'a> {
     /// ```
     pub fn build(self) -> Result<Image, Error> {
         let template = Template::Image(with_size(self.info, self.info.extent));
-        let resource = Arc::new(Resource::new(self.share, template, self.label, Contents::Undefined)?);
+        let resource = Arc::new(Resource::new(self.share, template, self.label, InitialContents::Undefined)?);
         Ok(Image { resource })
     }
 }

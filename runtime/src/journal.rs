@@ -15,7 +15,7 @@ const KEPT: usize = 1024;
 
 /// A change of a resource: slots that hold it must be checked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct ResourceChange {
     pub(crate) resource: ResourceId,
     /// The object that it lost; cached descriptor sets that name it are useless.
     pub(crate) lost: Option<ObjectId>,
@@ -26,14 +26,14 @@ pub(crate) struct Event {
 pub(crate) struct Journal {
     /// The number of all events so far. Written under the lock of `recent`.
     count: AtomicU64,
-    recent: Mutex<VecDeque<Event>>,
+    recent: Mutex<VecDeque<ResourceChange>>,
 }
 
 /// The events that a context missed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// Exactly these.
-    Events(Vec<Event>),
+    Events(Vec<ResourceChange>),
     /// More than is kept.
     TooMany,
 }
@@ -51,7 +51,7 @@ impl Journal {
     }
 
     /// Enters an event and returns its number, counted from 1 on.
-    pub(crate) fn note(&self, event: Event) -> u64 {
+    pub(crate) fn note(&self, event: ResourceChange) -> u64 {
         let mut recent = self.recent.lock();
         if recent.len() == KEPT {
             recent.pop_front();
@@ -82,8 +82,8 @@ impl Journal {
 mod tests {
     use super::*;
 
-    fn event(number: u64) -> Event {
-        Event { resource: ResourceId(number), lost: None }
+    fn event(number: u64) -> ResourceChange {
+        ResourceChange { resource: ResourceId(number), lost: None }
     }
 
     #[test]

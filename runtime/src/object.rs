@@ -18,7 +18,7 @@ use crate::view::{Part, View, Views};
 
 /// The initial bytes of a new object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Contents {
+pub(crate) enum InitialContents {
     /// Undefined.
     Undefined,
     /// All 0.
@@ -63,7 +63,7 @@ impl ResourceObject {
         memory: &Arc<Memory>,
         owner: Option<ResourceId>,
         template: &Template,
-        contents: Contents,
+        contents: InitialContents,
         spares: &Spares,
     ) -> Result<Self, Error> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -75,9 +75,9 @@ impl ResourceObject {
             None => (memory.storage(template)?, false),
         };
         match contents {
-            Contents::Zero => storage.clear()?,
-            Contents::Undefined if memory.poison => storage.poison()?,
-            Contents::Undefined => {}
+            InitialContents::Zero => storage.clear()?,
+            InitialContents::Undefined if memory.poison => storage.poison()?,
+            InitialContents::Undefined => {}
         }
         memory.counters.objects_created.one();
         // Relaxed: numbers only have to differ.

@@ -11,9 +11,9 @@ use spelter_locks::Mutex;
 
 use crate::error::{Error, rule};
 use crate::ids::ResourceId;
-use crate::journal::Event;
+use crate::journal::ResourceChange;
 use crate::memory::{Spares, Template};
-use crate::object::{Contents, ResourceObject};
+use crate::object::{InitialContents, ResourceObject};
 use crate::outcome::OutcomeCounts;
 use crate::replace::Backing;
 use crate::share::Share;
@@ -44,7 +44,7 @@ impl Resource {
         share: &Arc<Share>,
         template: Template,
         label: Option<Box<str>>,
-        contents: Contents,
+        contents: InitialContents,
     ) -> Result<Self, Error> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: numbers only have to differ.
@@ -63,7 +63,7 @@ impl Resource {
             outcomes: OutcomeCounts::default(),
             state: Mutex::new(state),
         };
-        if contents == Contents::Zero {
+        if contents == InitialContents::Zero {
             let whole = resource.whole();
             resource.state.get_mut().add(whole);
         }
@@ -85,7 +85,7 @@ impl Resource {
     /// Reports the loss of the object to all contexts. The resource is locked or exclusively owned.
     fn report_loss(&self, bound: bool, old: Option<&Arc<ResourceObject>>) {
         if let Some(old) = old.filter(|_| bound) {
-            self.share.journal().note(Event { resource: self.id, lost: Some(old.id()) });
+            self.share.journal().note(ResourceChange { resource: self.id, lost: Some(old.id()) });
         }
     }
 
@@ -113,7 +113,8 @@ impl Resource {
     /// An object for another description, and the place of its spare storage.
     pub(crate) fn object_like(&self, template: &Template) -> Result<(ResourceObject, Spares), Error> {
         let spares = Spares::new(&self.share.memory().spare);
-        let object = ResourceObject::new(self.share.memory(), Some(self.id), template, Contents::Undefined, &spares);
+        let object =
+            ResourceObject::new(self.share.memory(), Some(self.id), template, InitialContents::Undefined, &spares);
         object.map(|object| (object, spares)).map_err(|error| named(error, template, self.label()))
     }
 

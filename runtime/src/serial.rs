@@ -40,7 +40,7 @@ pub(crate) trait Object {
 }
 
 /// A batch of another context that this one comes after.
-struct Follows<S: SubmittedBatch> {
+struct PrecedingBatch<S: SubmittedBatch> {
     clock: Weak<Clock<S>>,
     id: u64,
     serial: Serial,
@@ -56,7 +56,7 @@ pub(crate) struct Clock<S: SubmittedBatch> {
     retired: AtomicU64,
     in_flight: Mutex<VecDeque<(Serial, S)>>,
     /// By other clock, the last of its batches that later submissions of this context come after. A leaf lock.
-    follows: Mutex<SmallVec<[Follows<S>; 2]>>,
+    follows: Mutex<SmallVec<[PrecedingBatch<S>; 2]>>,
 }
 
 impl<S: SubmittedBatch> Clock<S> {
@@ -118,13 +118,13 @@ impl<S: SubmittedBatch> Clock<S> {
         let mut follows = self.follows.lock();
         // Retired batches precede everything, and all batches of dropped contexts have retired. Relaxed: a thread that
         // sees an old count only keeps an entry longer than necessary.
-        let is_over = |entry: &Follows<S>| {
+        let is_over = |entry: &PrecedingBatch<S>| {
             entry.clock.upgrade().is_none_or(|clock| clock.retired.load(Ordering::Relaxed) >= entry.serial)
         };
         follows.retain(|entry| !is_over(entry));
         match follows.iter_mut().find(|entry| entry.id == clock.id) {
             Some(entry) => entry.serial = serial.max(entry.serial),
-            None => follows.push(Follows { clock: Arc::downgrade(clock), id: clock.id, serial }),
+            None => follows.push(PrecedingBatch { clock: Arc::downgrade(clock), id: clock.id, serial }),
         }
     }
 

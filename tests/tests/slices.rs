@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cranelift_entity::PrimaryMap;
 use spelter_driver::check::{
-    Candidate, Dispatch, Filter, Log, Purpose, Recorder, Undecided, Verdict, Word, confirm, slice, verdict,
+    AccessFilter, Candidate, Dispatch, Log, Purpose, Recorder, Undecided, Verdict, Word, confirm, slice, verdict,
 };
 use spelter_memory_model::Model;
 use spelter_memory_model::event::Class;
@@ -60,7 +60,7 @@ fn word(number: u64) -> Target {
 
 fn candidate(number: u64) -> Candidate {
     let word = Word::Device(0x1000 + 4 * number);
-    Candidate { word, first: Filter::default(), second: Filter::default() }
+    Candidate { word, first: AccessFilter::default(), second: AccessFilter::default() }
 }
 
 /// The log of a dispatch, with `words` as candidates.

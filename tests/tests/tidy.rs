@@ -5,6 +5,7 @@
 
 mod cycles;
 mod layers;
+mod names;
 mod pages;
 mod statics;
 mod words;

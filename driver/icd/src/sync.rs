@@ -238,7 +238,7 @@ fn reset_event(_: Ref<Device>, event: Ref<Event>) -> Result<(), Error> {
 }
 
 /// One submission, with its handles resolved to objects.
-struct Found {
+struct FoundSubmission {
     waits: Vec<FoundSemaphore>,
     commands: Vec<Ref<CommandBuffer>>,
     /// In checked mode, the handles of the command buffers.
@@ -256,7 +256,7 @@ fn find_semaphores(
     host_memory::try_collect(handles.map(|(handle, value, stages)| Ok((Semaphore::get(handle, at)?, value, stages))))
 }
 
-impl Found {
+impl FoundSubmission {
     fn of(info: In<'_, vk::SubmitInfo<'_>>) -> Result<Self, Error> {
         let timeline = info.next::<vk::TimelineSemaphoreSubmitInfo<'_>>();
         let value = |values: Option<&[u64]>, index| values.and_then(|values| values.get(index).copied()).unwrap_or(0);
@@ -308,7 +308,7 @@ fn operations(found: &[FoundSemaphore]) -> Result<Vec<driver::SemaphoreSubmit<'_
     Ok(list)
 }
 
-fn submit_found(queue: &Queue, found: &[Found], fence: Option<&Ref<Fence>>) -> Result<(), Error> {
+fn submit_found(queue: &Queue, found: &[FoundSubmission], fence: Option<&Ref<Fence>>) -> Result<(), Error> {
     // The driver takes slices of references, so the objects are kept here for the call.
     let parts = host_memory::try_collect(found.iter().map(|found| {
         let commands = host_memory::collect(found.commands.iter().map(|command| &command.driver))?;
@@ -330,7 +330,7 @@ fn submit(
     submits: Many<'_, vk::SubmitInfo<'_>>,
     fence: Maybe<Fence>,
 ) -> Result<(), Error> {
-    let found = host_memory::try_collect(submits.of(count as usize).each().map(Found::of))?;
+    let found = host_memory::try_collect(submits.of(count as usize).each().map(FoundSubmission::of))?;
     submit_found(&queue, &found, fence.0.as_ref())
 }
 
@@ -340,7 +340,7 @@ fn submit2(
     submits: Many<'_, vk::SubmitInfo2<'_>>,
     fence: Maybe<Fence>,
 ) -> Result<(), Error> {
-    let found = host_memory::try_collect(submits.of(count as usize).each().map(Found::of2))?;
+    let found = host_memory::try_collect(submits.of(count as usize).each().map(FoundSubmission::of2))?;
     submit_found(&queue, &found, fence.0.as_ref())
 }
 

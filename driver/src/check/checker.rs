@@ -37,7 +37,7 @@ pub(crate) struct Checker {
     schedule: Schedule,
     commands: Commands,
     resources: Resources,
-    found: Mutex<Found>,
+    found: Mutex<Findings>,
     /// Addresses of device memory.
     memory: Range<u64>,
     /// What dispatches use one after another: its memory is not made anew for each.
@@ -52,7 +52,7 @@ pub(crate) struct Checker {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct Findings {
     list: Vec<Finding>,
     /// Index in the list of each finding.
     same: HashMap<FindingIdentity, usize>,
@@ -78,7 +78,7 @@ impl Taken {
     }
 }
 
-impl Found {
+impl Findings {
     /// How severe the finding of the same instructions is that is kept, or that the program has taken.
     fn severity(&self, identity: &FindingIdentity) -> Option<Severity> {
         let listed = self.same.get(identity).map(|&index| self.list[index].severity);

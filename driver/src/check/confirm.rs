@@ -40,14 +40,14 @@ pub struct Candidate {
     /// A word that both accesses touch.
     pub word: Word,
     /// What is known of the earlier access.
-    pub first: Filter,
+    pub first: AccessFilter,
     /// What is known of the later access.
-    pub second: Filter,
+    pub second: AccessFilter,
 }
 
 /// What is known of an access: `None` is anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct AccessFilter {
     /// Its dispatch in the window.
     pub dispatch: Option<u32>,
     /// Its instruction.
@@ -56,7 +56,7 @@ pub struct Filter {
     pub by: Option<Invocation>,
 }
 
-impl Filter {
+impl AccessFilter {
     pub(super) fn matches(&self, access: &Accessed) -> bool {
         self.dispatch.is_none_or(|dispatch| dispatch == access.dispatch)
             && self.site.is_none_or(|site| site == access.site)

@@ -42,7 +42,7 @@ pub(super) struct OpenPair {
 }
 
 /// The state of a search.
-struct Search<K> {
+struct PairSearch<K> {
     /// The remaining budget of the word.
     budget: VerdictBudget,
     /// Pairs of instructions by how many of their pairs of accesses are ordered. Those that are ordered in one round of
@@ -65,7 +65,7 @@ impl Pairs<'_> {
     ) -> Further<K> {
         let share = budget.at_most(MAX_LOOKS_OF_ONE, MAX_PAIRS_OF_ONE);
         let (ordered, waiting, open) = (HashMap::default(), Default::default(), HashMap::default());
-        let mut search = Search { budget: share, ordered, waiting, open };
+        let mut search = PairSearch { budget: share, ordered, waiting, open };
         let mut races = Vec::new();
         let of =
             |pairs: &Self, (first, second): (usize, usize)| key(&pairs.described()[first], &pairs.described()[second]);
@@ -121,7 +121,7 @@ impl Pairs<'_> {
     /// Decides about a pair if there is room for it: a race, if it is one. What is not decided stays open.
     fn decide_further<K: Copy + Eq + Hash>(
         &mut self,
-        search: &mut Search<K>,
+        search: &mut PairSearch<K>,
         key: K,
         places: (usize, usize),
     ) -> Option<RacingPair> {
@@ -138,7 +138,7 @@ impl Pairs<'_> {
     /// whatever orders it. The last accesses are first if they are too many.
     fn leave_open<K: Copy + Eq + Hash>(
         &self,
-        search: &mut Search<K>,
+        search: &mut PairSearch<K>,
         from: usize,
         key: &impl Fn(&Self, (usize, usize)) -> K,
     ) {

@@ -269,7 +269,7 @@ impl Links<'_> {
 
 /// What decides whether links order an access before another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kind {
+struct LinkAttributes {
     thread: u32,
     group: u32,
     class: Class,
@@ -282,7 +282,7 @@ struct Kind {
 pub(super) struct WordLinks<'a> {
     log: &'a Log,
     accesses: &'a [Index],
-    kinds: Vec<Option<Kind>>,
+    kinds: Vec<Option<LinkAttributes>>,
 }
 
 impl<'a> WordLinks<'a> {
@@ -292,7 +292,7 @@ impl<'a> WordLinks<'a> {
             let access = operation.access()?;
             let (thread, group) = (log.entry(index).thread, log.thread(index).group);
             let (class, reference, writes) = (access.class, access.reference, access.writes);
-            Some(Kind { thread, group, class, reference, writes, non_private: access.non_private })
+            Some(LinkAttributes { thread, group, class, reference, writes, non_private: access.non_private })
         };
         Self { log, accesses, kinds: accesses.iter().map(kind).collect() }
     }

@@ -54,7 +54,7 @@ mod words;
 pub use checker::CheckStats;
 pub(crate) use checker::Checker;
 pub(crate) use code::CheckedCode;
-pub use confirm::{Candidate, Confirmed, Filter, Verdict, confirm, verdict};
+pub use confirm::{AccessFilter, Candidate, Confirmed, Verdict, confirm, verdict};
 pub use finding::{
     Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, Hazard,
     NamedResource, Repair, ResourceKind, Rule, Severity,

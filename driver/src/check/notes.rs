@@ -5,7 +5,7 @@
 //! the axioms find a race there, of the kind that the idiom is about.
 
 use spelter_memory_model::Model;
-use spelter_memory_model::explain::{self, Condition, Reason};
+use spelter_memory_model::explain::{self, LocationOrderCondition, Reason};
 use spelter_memory_model::names::Numbers;
 use spelter_shaders::abi::Outcome;
 use spelter_shaders::check::{Candidates, Detector, Limits, Note, NoteKind, Profile};
@@ -40,7 +40,7 @@ impl DispatchRun<'_> {
         let mut proven = self.code.noted.0.lock();
         let is_proven = |proven: &Proven, note: &Note| proven.notes.iter().any(|(kind, _)| *kind == note.kind);
         if !notes.iter().all(|note| is_proven(&proven, note)) && proven.attempts < MAX_ATTEMPTS {
-            let Found { races, is_cut } = match self.races_of_spec() {
+            let FoundRaces { races, is_cut } = match self.races_of_spec() {
                 Ok(found) => found,
                 Err(interrupted) => return Some(interrupted),
             };
@@ -105,7 +105,7 @@ impl DispatchRun<'_> {
     }
 
     /// Races of the dispatch under profile `spec`, or of as much of it as the bound allows.
-    fn races_of_spec(&self) -> Result<Found, Interrupted> {
+    fn races_of_spec(&self) -> Result<FoundRaces, Interrupted> {
         let options = &self.code.checker.options;
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
         let checked = self.code.detected(self.args);
@@ -115,7 +115,7 @@ impl DispatchRun<'_> {
             detector.reserve(memory);
         }
         let mut bound = self.pass.begin(MAX_WORK);
-        let Some(mut replay) = self.replay() else { return Ok(Found::default()) };
+        let Some(mut replay) = self.replay() else { return Ok(FoundRaces::default()) };
         let outcome = replay.run(checked, self.workgroups.clone(), &mut detector, &mut bound);
         self.is_partial.set(outcome != Outcome::Done);
         let (interrupted, cut) = replay.ending(outcome);
@@ -129,7 +129,7 @@ impl DispatchRun<'_> {
             words <= MAX_WORDS
         };
         let kinds: Vec<_> = detector.candidates().iter().take_while(has_room).cloned().collect();
-        let mut found = Found { races: Vec::new(), is_cut: cut.is_some() };
+        let mut found = FoundRaces { races: Vec::new(), is_cut: cut.is_some() };
         if kinds.is_empty() {
             return Ok(found);
         }
@@ -153,7 +153,7 @@ impl DispatchRun<'_> {
 
 /// What the search of races under profile `spec` found.
 #[derive(Default)]
-struct Found {
+struct FoundRaces {
     races: Vec<Confirmed>,
     /// Whether it ended before the dispatch did.
     is_cut: bool,
@@ -171,9 +171,11 @@ fn kinds_of(slice: &Slice) -> u32 {
     conjuncts.iter().filter(|conjunct| !conjunct.holds).fold(0, |kinds, conjunct| {
         kinds
             | match (conjunct.condition, &conjunct.reason) {
-                (Condition::NonPrivate, _) => bit(NoteKind::Private),
+                (LocationOrderCondition::NonPrivate, _) => bit(NoteKind::Private),
                 // A barrier that lacks something: a race without any proves nothing.
-                (Condition::Ordered, Reason::ControlBarriers { .. }) => bit(NoteKind::AcquireBeforeBarrier),
+                (LocationOrderCondition::Ordered, Reason::ControlBarriers { .. }) => {
+                    bit(NoteKind::AcquireBeforeBarrier)
+                }
                 _ => 0,
             }
     })

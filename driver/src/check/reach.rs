@@ -38,7 +38,7 @@ enum Node {
 }
 
 /// A search for paths between two accesses.
-struct Search<'a> {
+struct PathSearch<'a> {
     log: &'a Log,
     first: Index,
     purpose: Purpose,
@@ -55,7 +55,7 @@ pub(super) fn between(
     effort: &mut usize,
 ) -> Result<BTreeSet<Index>, Undecided> {
     const NONE: usize = usize::MAX;
-    let search = Search::new(log, (first, second), purpose);
+    let search = PathSearch::new(log, (first, second), purpose);
     let mut nodes = vec![search.place(second)];
     let mut numbers: HashMap<Node, usize> = nodes.iter().copied().zip(0..).collect();
     // For each node, a list of those after it: the number of the last edge, and each edge's node and the edge before.
@@ -105,7 +105,7 @@ pub(super) fn shortest(
     purpose: Purpose,
     effort: &mut usize,
 ) -> Result<Option<Vec<Index>>, Undecided> {
-    let search = Search::new(log, (first, second), purpose);
+    let search = PathSearch::new(log, (first, second), purpose);
     let end = search.place(second);
     let mut after: HashMap<Node, Node> = HashMap::default();
     let mut open = VecDeque::from([end]);
@@ -144,7 +144,7 @@ pub(super) fn shortest(
     Ok(Some(events))
 }
 
-impl<'a> Search<'a> {
+impl<'a> PathSearch<'a> {
     fn new(log: &'a Log, (first, second): (Index, Index), purpose: Purpose) -> Self {
         Self { log, first, purpose, classes: log.linked([first, second]) }
     }

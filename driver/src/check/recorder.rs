@@ -20,7 +20,7 @@ use atomics::Atomic;
 
 /// The memory of an access, as the log has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Place {
+struct AccessedMemory {
     object: u32,
     /// The first byte.
     start: u64,
@@ -248,7 +248,7 @@ impl Recorder {
     }
 
     /// The place that an access has in the log.
-    fn place(&self, target: Target) -> Place {
+    fn place(&self, target: Target) -> AccessedMemory {
         let dispatch = self.log.dispatches.len().saturating_sub(1);
         match target.memory {
             Memory::Device(address) => {
@@ -258,9 +258,9 @@ impl Recorder {
                     Some(&known) => reference(known),
                     None => (dispatch as u32).wrapping_mul(1 << 20).wrapping_add(target.reference).wrapping_mul(2) | 1,
                 };
-                Place { object: 0, start: address, bytes: target.bytes, reference }
+                AccessedMemory { object: 0, start: address, bytes: target.bytes, reference }
             }
-            Memory::Workgroup(offset) => Place {
+            Memory::Workgroup(offset) => AccessedMemory {
                 object: self.groups + 1,
                 start: offset.into(),
                 bytes: target.bytes,
@@ -286,7 +286,7 @@ impl Recorder {
     }
 
     /// Logs an event, unless the budget is used up.
-    fn push(&mut self, by: Invocation, site: Site, place: Option<Place>, wrote: bool) -> Option<Index> {
+    fn push(&mut self, by: Invocation, site: Site, place: Option<AccessedMemory>, wrote: bool) -> Option<Index> {
         let action = self.site(site)?;
         if self.log.cut || self.used() > self.budget || self.log.entries.len() >= u32::MAX as usize {
             self.log.cut = true;
@@ -310,7 +310,7 @@ impl Recorder {
         }
         let after_fence = matches!(action, SiteAction::Barrier { .. }) && state.fenced;
         let before = std::mem::replace(&mut state.last, index.into());
-        let Place { object, start, bytes, reference } = place.unwrap_or_default();
+        let AccessedMemory { object, start, bytes, reference } = place.unwrap_or_default();
         self.log.entries.push(Entry {
             thread,
             site,

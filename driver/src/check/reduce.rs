@@ -37,7 +37,7 @@ use super::slice::{Purpose, Undecided};
 const MAX_RUN: usize = 1 << 14;
 
 /// Operations by event.
-type Operations = BTreeMap<Index, Operation>;
+type OperationsByEvent = BTreeMap<Index, Operation>;
 
 /// The events of `between` that a slice needs, in order; an error if they are more than `limit`.
 pub(super) fn reduce(
@@ -47,7 +47,7 @@ pub(super) fn reduce(
     between: &BTreeSet<Index>,
     limit: usize,
 ) -> Result<Vec<Index>, Undecided> {
-    let operations: Operations = between.iter().map(|&index| (index, log.operation(index))).collect();
+    let operations: OperationsByEvent = between.iter().map(|&index| (index, log.operation(index))).collect();
     let pair = Pair { log, first, second, purpose, operations: &operations, limit };
     let synchronizing = pair.synchronizing()?;
     let mut kept: BTreeSet<Index> = [first, second].into();
@@ -75,7 +75,7 @@ struct Pair<'a> {
     first: Index,
     second: Index,
     purpose: Purpose,
-    operations: &'a Operations,
+    operations: &'a OperationsByEvent,
     limit: usize,
 }
 

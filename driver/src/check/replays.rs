@@ -12,7 +12,7 @@ use foldhash::HashSet;
 use spelter_shaders::check::{self, CandidateKind, Candidates, Cause};
 use spelter_shaders::ir::{Kernel, Site};
 
-use super::confirm::{Candidate, Confirmed, Filter, Pairs, Verdict, VerdictBudget, confirm_within};
+use super::confirm::{AccessFilter, Candidate, Confirmed, Pairs, Verdict, VerdictBudget, confirm_within};
 use super::dispatch::DispatchRun;
 use super::further::{Further, OpenPair};
 use super::log::{Accessed, Log, Word, word};
@@ -176,7 +176,7 @@ impl DispatchRun<'_> {
     fn with_atomics(&self, races: &mut [LineRace], budget: &mut VerdictBudget) -> Option<Record> {
         let record = self.record(&Wanted::of_races(races.iter().map(|race| (race.word, &race.confirmed))))?;
         for race in races {
-            let filter = |of: Accessed| Filter { dispatch: None, site: Some(of.site), by: Some(of.by) };
+            let filter = |of: Accessed| AccessFilter { dispatch: None, site: Some(of.site), by: Some(of.by) };
             let (first, second) = (filter(race.confirmed.first), filter(race.confirmed.second));
             let candidate = Candidate { word: race.word, first, second };
             if let Verdict::Confirmed(found) = confirm_within(&record.log, &candidate, budget) {
@@ -295,6 +295,6 @@ fn numbers(lines: &[[u32; 2]], first: Site, second: Site) -> (u32, u32, bool) {
 /// What is asked about an example: whether an access of its later invocation races. Its instruction may stand for
 /// others, which have no check of their own.
 pub(super) fn candidate(example: &check::Candidate) -> Candidate {
-    let second = Filter { by: Some(example.second.invocation), ..Filter::default() };
-    Candidate { word: word(example), first: Filter::default(), second }
+    let second = AccessFilter { by: Some(example.second.invocation), ..AccessFilter::default() };
+    Candidate { word: word(example), first: AccessFilter::default(), second }
 }

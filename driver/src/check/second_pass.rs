@@ -27,7 +27,7 @@ const MAX_STOPPED_TIME: Duration = Duration::from_secs(4);
 
 /// The bound of all replays of a dispatch.
 pub(super) struct SecondPass<'a> {
-    running: Mutex<Running>,
+    running: Mutex<RunningPass>,
     /// The flag of the device.
     device: &'a AtomicU32,
     /// What they may yet observe.
@@ -36,14 +36,14 @@ pub(super) struct SecondPass<'a> {
 }
 
 /// What is to be stopped.
-struct Running {
+struct RunningPass {
     is_over: bool,
     /// The flag at which the kernel looks that runs now.
     stop: Arc<AtomicU32>,
 }
 
 /// Ends the pass, on any thread.
-pub(super) struct End<'p>(&'p Mutex<Running>);
+pub(super) struct End<'p>(&'p Mutex<RunningPass>);
 
 impl<'a> SecondPass<'a> {
     /// For a dispatch that ended after so long.
@@ -58,7 +58,7 @@ impl<'a> SecondPass<'a> {
     }
 
     fn new(work: u64, time: Duration, device: &'a AtomicU32) -> Self {
-        let running = Running { is_over: false, stop: Arc::default() };
+        let running = RunningPass { is_over: false, stop: Arc::default() };
         Self { running: Mutex::new(running), device, left: Cell::new(work), time }
     }
 

@@ -21,23 +21,23 @@ use super::finding::Finding;
 const ENOUGH: u32 = 4;
 
 /// What makes suspicions of several dispatches one kind.
-type Key = (Site, Distance, bool, Relation, Cause);
+type SuspicionKey = (Site, Distance, bool, Relation, Cause);
 
 /// What is known of a kernel.
 #[derive(Debug, Default)]
-pub(super) struct Settled(Mutex<Known>);
+pub(super) struct Settled(Mutex<KnownSuspicions>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownSuspicions {
     /// The error that each kind was reported as.
-    errors: HashMap<Key, Finding>,
+    errors: HashMap<SuspicionKey, Finding>,
     /// Dispatches in a row that showed nothing new.
     in_vain: u32,
     /// Dispatches since then of which all suspicions were known.
     known: u64,
 }
 
-fn key(kind: &CandidateKind) -> Key {
+fn key(kind: &CandidateKind) -> SuspicionKey {
     (kind.site, kind.distance, kind.atomic, kind.relation, kind.cause)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ash::vk;
 use spelter_locks::{Mutex, MutexGuard};
 
-use super::recorder::{Executable, Recorder};
+use super::recorder::{CommandRecorder, Executable};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::exec::QueueState;
@@ -80,7 +80,7 @@ pub(super) struct Lifecycle {
 /// The states of the specification, except pending ([`Lifecycle::is_pending`]).
 pub(super) enum LifecycleState {
     Initial,
-    Recording(Box<Recorder>),
+    Recording(Box<CommandRecorder>),
     Executable(Executable),
     /// Submitted with `ONE_TIME_SUBMIT`.
     Invalid,
@@ -117,7 +117,7 @@ impl CommandBuffer {
         let recording = matches!(lifecycle.state, LifecycleState::Recording(_));
         require(!recording, at, vuid, || "the command buffer is being recorded".into())?;
         require(!lifecycle.is_pending(&self.inner.device), at, vuid, || "the command buffer is pending".into())?;
-        lifecycle.state = LifecycleState::Recording(Box::new(Recorder::new(&self.inner.device, flags)));
+        lifecycle.state = LifecycleState::Recording(Box::new(CommandRecorder::new(&self.inner.device, flags)));
         Ok(())
     }
 
@@ -183,16 +183,16 @@ impl CommandBuffer {
 pub(super) struct LockedRecorder<'a>(MutexGuard<'a, Lifecycle>);
 
 impl Deref for LockedRecorder<'_> {
-    type Target = Recorder;
+    type Target = CommandRecorder;
 
-    fn deref(&self) -> &Recorder {
+    fn deref(&self) -> &CommandRecorder {
         let LifecycleState::Recording(recorder) = &self.0.state else { unreachable!("made in the recording state") };
         recorder
     }
 }
 
 impl DerefMut for LockedRecorder<'_> {
-    fn deref_mut(&mut self) -> &mut Recorder {
+    fn deref_mut(&mut self) -> &mut CommandRecorder {
         let LifecycleState::Recording(recorder) = &mut self.0.state else {
             unreachable!("made in the recording state")
         };

@@ -8,7 +8,7 @@ use spelter_shaders::ir::Binding;
 
 use super::CommandBuffer;
 use super::dispatch_state::BoundSet;
-use super::recorder::Recorder;
+use super::recorder::CommandRecorder;
 use crate::descriptor::{
     COMPARE, DescriptorSet, DescriptorSetLayout, DescriptorSources, FORMAT, FlatDescriptors, SampleRule, ViewRule,
     check_sample, spread_offsets,
@@ -318,7 +318,7 @@ fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Res
     })
 }
 
-impl Recorder {
+impl CommandRecorder {
     /// Binds sets, and unbinds other sets that the layout disturbs.
     fn put_sets(&mut self, layout: &PipelineLayout, first: usize, sets: SmallVec<[BoundSet; 4]>) {
         let end = first + sets.len();

@@ -9,9 +9,9 @@ use ash::vk::{self, AccessFlags2, ImageLayout, ImageSubresourceRange, PipelineSt
 
 use super::CommandBuffer;
 use super::barrier::{BufferMemoryBarrier, ImageMemoryBarrier, check_buffer, check_image};
-use super::recorder::Recorder;
+use super::recorder::CommandRecorder;
 use crate::error::Error;
-use crate::exec::{Barrier, Dependency, OwnershipTransfer, Scope};
+use crate::exec::{Dependency, MemoryDependency, OwnershipTransfer, Scope};
 use crate::resource::{Buffer, Image};
 
 /// A barrier of a `VkDependencyInfo`: `VkMemoryBarrier2`, `VkBufferMemoryBarrier2` or `VkImageMemoryBarrier2`.
@@ -67,7 +67,7 @@ impl Barrier2<'_> {
         ownership: None,
     };
 
-    fn keep(&self) -> Barrier {
+    fn keep(&self) -> MemoryDependency {
         let (memory, transition) = match self.memory {
             BarrierMemory::All => (None, false),
             BarrierMemory::Buffer { buffer, offset, size } => (Some(buffer_range(buffer, offset, size)), false),
@@ -75,7 +75,7 @@ impl Barrier2<'_> {
                 (Some(image_ranges(image, &range)), old != new)
             }
         };
-        Barrier {
+        MemoryDependency {
             src: Scope { stages: self.src_stages, access: self.src_access },
             dst: Scope { stages: self.dst_stages, access: self.dst_access },
             memory,
@@ -129,7 +129,7 @@ impl CommandBuffer {
     }
 }
 
-impl Recorder {
+impl CommandRecorder {
     /// Checks the buffers and images of barriers.
     pub(super) fn check_memory(&self, barriers: &[Barrier2<'_>]) -> Result<(), Error> {
         let (src_access, dst_access) = Default::default();

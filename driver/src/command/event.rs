@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::CommandBuffer;
 use super::dependency::Barrier2;
-use super::recorder::Recorder;
+use super::recorder::CommandRecorder;
 use crate::error::{Error, require};
 use crate::event::Event;
 use crate::exec::Work;
@@ -63,7 +63,7 @@ impl CommandBuffer {
     }
 }
 
-impl Recorder {
+impl CommandRecorder {
     /// Adds a command in its own phase, with the scopes of the dependency that it is.
     pub(super) fn add_alone(&mut self, work: Work, barriers: &[Barrier2<'_>]) {
         self.end_phase();

@@ -3,7 +3,7 @@
 use ash::vk;
 
 use super::CommandBuffer;
-use super::recorder::Recorder;
+use super::recorder::CommandRecorder;
 use crate::error::{Error, Misuse, require};
 use crate::exec::{Grid, RowsWork, Work};
 use crate::host_memory::{self, OutOfHostMemory, Room};
@@ -182,7 +182,7 @@ impl CommandBuffer {
     }
 }
 
-fn add(recorder: &mut Recorder, all: Vec<RowsWork>) -> Result<(), OutOfHostMemory> {
+fn add(recorder: &mut CommandRecorder, all: Vec<RowsWork>) -> Result<(), OutOfHostMemory> {
     recorder.make_room(all.len())?;
     let _room = Room::of((all.len() * size_of::<RowsWork>()) as u64)?;
     all.into_iter().for_each(|rows| recorder.add(Work::Rows(Box::new(rows))));

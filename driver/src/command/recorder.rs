@@ -18,7 +18,7 @@ use crate::memory::Allocation;
 use crate::pipeline::{ComputePipeline, PipelineLayout};
 
 /// A command buffer while it is recorded.
-pub(super) struct Recorder {
+pub(super) struct CommandRecorder {
     pub(super) device: Device,
     flags: CommandBufferUsageFlags,
     phases: Phases,
@@ -100,7 +100,7 @@ impl Executable {
     }
 }
 
-impl Recorder {
+impl CommandRecorder {
     pub(super) fn new(device: &Device, flags: CommandBufferUsageFlags) -> Self {
         Self {
             device: device.clone(),

@@ -49,7 +49,7 @@ impl fmt::Display for OwnershipTransfer {
 
 /// A memory dependency, or an execution dependency if its access scopes are empty.
 #[derive(Clone, Debug)]
-pub(crate) struct Barrier {
+pub(crate) struct MemoryDependency {
     pub(crate) src: Scope,
     pub(crate) dst: Scope,
     /// Addresses that the access scopes are limited to; `None` is all memory.
@@ -68,7 +68,7 @@ pub(crate) struct Dependency {
     pub(crate) phase: usize,
     /// Whether they are the scopes of an event command.
     pub(crate) of_event: bool,
-    pub(crate) barriers: Arc<[Barrier]>,
+    pub(crate) barriers: Arc<[MemoryDependency]>,
 }
 
 /// Receives what the executor does with batches, in the order in which it happens: for checked mode, which has one

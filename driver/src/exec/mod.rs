@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use dependency::OwnershipTransfer;
-pub(crate) use dependency::{Barrier, CommandLog, Dependency, Scope};
+pub(crate) use dependency::{CommandLog, Dependency, MemoryDependency, Scope};
 pub use observe::{
     Chunk, CommandId, DispatchInfo, Observer, Observers, SemaphoreSignal, SemaphoreWait, SubmissionId, SubmissionSize,
 };

@@ -46,12 +46,12 @@ fn step(count: &AtomicU64) {
 
 /// Progress as the watchdog saw it in one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct ProgressSnapshot {
     tick: u64,
     commands: u64,
 }
 
-impl Mark {
+impl ProgressSnapshot {
     /// Whether a phase ran.
     pub(super) fn is_running(self) -> bool {
         self.tick % 2 == 1
@@ -111,11 +111,11 @@ impl QueueProgress {
     }
 
     /// The progress of the queue now.
-    pub(super) fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> ProgressSnapshot {
         // Each count only grows, so the sum changes if one of them does.
         let commands =
             self.commands.iter().fold(0u64, |sum, count| sum.wrapping_add(count.commands.load(Ordering::Relaxed)));
-        Mark { tick: self.tick.load(Ordering::Relaxed), commands }
+        ProgressSnapshot { tick: self.tick.load(Ordering::Relaxed), commands }
     }
 
     /// Indices of the running recording and phase.

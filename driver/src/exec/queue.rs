@@ -8,7 +8,7 @@ use super::cpu_time::ThreadNumber;
 use super::line::{Conductor, Line};
 use super::observe::{CommandId, SemaphoreSignal, SemaphoreWait, SubmissionId, SubmissionSize};
 use super::phase::{self, PartialPhase, PhaseRun};
-use super::progress::{Mark, QueueProgress};
+use super::progress::{ProgressSnapshot, QueueProgress};
 use super::recording::{Batch, Recording};
 use super::run::{BatchPart, panic_message};
 use super::shared::{Shared, Slot};
@@ -291,7 +291,7 @@ impl QueueState {
     }
 
     /// Progress of this queue; for the watchdog.
-    pub(super) fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> ProgressSnapshot {
         self.progress.mark()
     }
 

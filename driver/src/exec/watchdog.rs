@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::TimeLimit;
 use super::cpu_time::Worked;
-use super::progress::Mark;
+use super::progress::ProgressSnapshot;
 use super::queue::QueueState;
 use super::shared::Shared;
 use crate::sync::primitives::{AtomicUsize, Condvar, Mutex, Ordering, fence};
@@ -121,7 +121,7 @@ impl Nap {
 /// A queue at the watchdog's latest check.
 struct WatchedQueue {
     queue: Weak<QueueState>,
-    mark: Mark,
+    mark: ProgressSnapshot,
     /// CPU time of its threads since that mark.
     worked: Worked,
 }

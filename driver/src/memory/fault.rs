@@ -49,7 +49,7 @@ struct Action {
 
 /// `siginfo_t` of a fault.
 #[repr(C)]
-struct Info {
+struct SignalInfo {
     signal: c_int,
     errno: c_int,
     code: c_int,
@@ -76,7 +76,7 @@ unsafe extern "C" {
 }
 
 /// A handler with three arguments.
-type Handler = extern "C" fn(c_int, *mut Info, *mut Context);
+type Handler = extern "C" fn(c_int, *mut SignalInfo, *mut Context);
 
 /// The program's actions for the two signals.
 static OTHERS: Computed<[Action; 2]> = Computed::new();
@@ -127,7 +127,7 @@ fn view_of(address: usize) -> Option<(Arc<HostView>, usize)> {
     views.iter().filter_map(Weak::upgrade).find_map(|view| view.offset(address).map(|offset| (view, offset)))
 }
 
-extern "C" fn on_fault(signal: c_int, info: *mut Info, context: *mut Context) {
+extern "C" fn on_fault(signal: c_int, info: *mut SignalInfo, context: *mut Context) {
     // SAFETY: the system passes a pointer to this structure, which is the handler's.
     let address = unsafe { (*info).address };
     // SAFETY: so it does for the context, and nothing else uses it while the handler runs.
@@ -143,7 +143,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut Info, context: *mut Context) {
     }
 }
 
-extern "C" fn on_trap(signal: c_int, info: *mut Info, context: *mut Context) {
+extern "C" fn on_trap(signal: c_int, info: *mut SignalInfo, context: *mut Context) {
     let open = OPEN.replace([0; MAX_OPEN]);
     if open == [0; MAX_OPEN] {
         return pass_on(1, signal, info, context);
@@ -158,7 +158,7 @@ extern "C" fn on_trap(signal: c_int, info: *mut Info, context: *mut Context) {
 }
 
 /// A signal that is not of a view.
-fn pass_on(number: usize, signal: c_int, info: *mut Info, context: *mut Context) {
+fn pass_on(number: usize, signal: c_int, info: *mut SignalInfo, context: *mut Context) {
     let Some(other) = OTHERS.get().map(|others| others[number]) else { return };
     match other.handler {
         // The default action, when the instruction runs again.

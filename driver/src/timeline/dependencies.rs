@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::Events;
-use super::json::{Event, Row};
+use super::TraceEvents;
+use super::json::{Row, TraceEvent};
 use crate::exec::{CommandId, SemaphoreSignal, SemaphoreWait, SubmissionId};
 
 /// Commands, submissions and signals that are known; arrows from older ones are not drawn.
@@ -18,14 +18,14 @@ const MAX_MISSING: usize = 64;
 
 /// A slice.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct TraceSlice {
     pub(super) row: Row,
     /// Microseconds.
     pub(super) start: f64,
     pub(super) end: f64,
 }
 
-impl Place {
+impl TraceSlice {
     /// A time near the end, so that viewers find this slice there.
     fn near_end(&self) -> f64 {
         (self.end - 0.001).max(self.start)
@@ -37,38 +37,38 @@ impl Place {
 pub(super) struct Edge {
     category: &'static str,
     name: String,
-    from: Place,
-    to: Place,
+    from: TraceSlice,
+    to: TraceSlice,
     number: u64,
 }
 
 impl Edge {
     /// Adds the arrow of a device.
-    pub(super) fn draw(&self, events: &mut Events, device: usize) {
+    pub(super) fn draw(&self, events: &mut TraceEvents, device: usize) {
         let Self { category, name, from, to, number } = self;
         let id = (device as u64) << 44 | number;
         // A submission that waits begins before what it waits for has ended.
         let begin = from.near_end();
         for (phase, row, at) in [('s', from.row, begin), ('f', to.row, to.start.max(begin))] {
-            events.add(&Event::Flow { row, phase, category, name, id, at });
+            events.add(&TraceEvent::Flow { row, phase, category, name, id, at });
         }
     }
 }
 
 /// The newest entries of a map.
 #[derive(Debug)]
-struct Known<K, V> {
+struct BoundedMap<K, V> {
     values: BTreeMap<K, V>,
     order: VecDeque<K>,
 }
 
-impl<K, V> Default for Known<K, V> {
+impl<K, V> Default for BoundedMap<K, V> {
     fn default() -> Self {
         Self { values: BTreeMap::new(), order: VecDeque::new() }
     }
 }
 
-impl<K: Copy + Ord, V> Known<K, V> {
+impl<K: Copy + Ord, V> BoundedMap<K, V> {
     fn insert(&mut self, key: K, value: V) {
         if self.values.insert(key, value).is_none() {
             self.order.push_back(key);
@@ -93,15 +93,15 @@ struct Signaller {
 /// What is known of the commands of a device, and the arrows that are not drawn yet.
 #[derive(Debug, Default)]
 pub(super) struct Dependencies {
-    commands: Known<CommandId, Place>,
-    submissions: Known<SubmissionId, Place>,
+    commands: BoundedMap<CommandId, TraceSlice>,
+    submissions: BoundedMap<SubmissionId, TraceSlice>,
     /// By semaphore and value.
-    signals: Known<(u64, u64), Signaller>,
+    signals: BoundedMap<(u64, u64), Signaller>,
     /// What the submission that ends now waited for.
     awaited: Vec<SubmissionId>,
     missing: BTreeMap<SubmissionId, Vec<(CommandId, CommandId, String)>>,
     /// The command of the present phase that ended last.
-    last: Option<(CommandId, Place)>,
+    last: Option<(CommandId, TraceSlice)>,
     edges: Vec<Edge>,
     drawn: u64,
 }
@@ -141,7 +141,7 @@ impl Dependencies {
     }
 
     /// A submission has ended; its commands come next, in the order in which they began.
-    pub(super) fn submission_ran(&mut self, id: SubmissionId, place: Place) {
+    pub(super) fn submission_ran(&mut self, id: SubmissionId, place: TraceSlice) {
         self.last = None;
         let before = SubmissionId { serial: id.serial.wrapping_sub(1), ..id };
         self.arrow("dependency", "submission order", self.submissions.values.get(&before).copied(), place);
@@ -152,7 +152,7 @@ impl Dependencies {
     }
 
     /// A command of the submission.
-    pub(super) fn command_ran(&mut self, id: CommandId, place: Place) {
+    pub(super) fn command_ran(&mut self, id: CommandId, place: TraceSlice) {
         let phase = |id: CommandId| (id.recording, id.phase);
         match &mut self.last {
             Some((last, of)) if phase(*last) == phase(id) => {
@@ -181,7 +181,7 @@ impl Dependencies {
         std::mem::take(&mut self.edges)
     }
 
-    fn arrow(&mut self, category: &'static str, name: &str, from: Option<Place>, to: Place) {
+    fn arrow(&mut self, category: &'static str, name: &str, from: Option<TraceSlice>, to: TraceSlice) {
         // Without a place the earlier one is older than what is known.
         let Some(from) = from.filter(|from| from.near_end() <= to.end) else { return };
         self.drawn += 1;

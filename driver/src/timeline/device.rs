@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use spelter_locks::Mutex;
 
-use super::dependencies::{Dependencies, Place};
-use super::json::{Args, Event, Row};
-use super::{Events, Timeline, Track};
+use super::dependencies::{Dependencies, TraceSlice};
+use super::json::{Args, Row, TraceEvent};
+use super::{Timeline, TraceEvents, Track};
 use crate::exec::{Chunk, CommandId, Observer, SemaphoreSignal, SemaphoreWait, SubmissionId, SubmissionSize};
 use crate::profile::{CommandSpan, CommandSpans};
 
@@ -61,7 +61,11 @@ impl DeviceTimeline {
         let suffix = if number == 0 { String::new() } else { format!(" of device {}", number + 1) };
         let mut events = this.timeline.events.lock();
         for (process, name) in [(HOST, "host"), (QUEUES, "queues"), (WORKERS, "workers")] {
-            events.add(&Event::Name { process: this.pid(process), thread: None, name: &format!("{name}{suffix}") });
+            events.add(&TraceEvent::Name {
+                process: this.pid(process),
+                thread: None,
+                name: &format!("{name}{suffix}"),
+            });
         }
         drop(events);
         this
@@ -84,7 +88,7 @@ impl DeviceTimeline {
         let (begin, end) = (self.timeline.micros(start), self.timeline.micros(Instant::now()));
         let mut events = self.timeline.events.lock();
         let row = events.row(self.pid(HOST), Track::Context(context));
-        events.add(&Event::Slice { row, category: "record", name, times: (begin, end), args });
+        events.add(&TraceEvent::Slice { row, category: "record", name, times: (begin, end), args });
         self.arrow(&mut events, row, 's', submission, begin);
     }
 
@@ -93,7 +97,7 @@ impl DeviceTimeline {
         let at = self.timeline.micros(Instant::now());
         let mut events = self.timeline.events.lock();
         let row = events.row(self.pid(HOST), Track::Context(context));
-        events.add(&Event::Instant { row, name, at });
+        events.add(&TraceEvent::Instant { row, name, at });
     }
 
     /// Adds a label that the program gave a queue, from `start` until now: its times are those of the submitting
@@ -110,7 +114,7 @@ impl DeviceTimeline {
             [(Track::Queue(queue, 0), name.to_owned()), (Track::Labels(queue), format!("labels of {name}"))]
         {
             let row = events.row(process, track);
-            events.add(&Event::Name { process, thread: Some(row.thread), name: &name });
+            events.add(&TraceEvent::Name { process, thread: Some(row.thread), name: &name });
         }
     }
 
@@ -128,9 +132,9 @@ impl DeviceTimeline {
 
     /// Adds an end of the arrow to a submission. Its number is unique, and exact in viewers that read numbers as
     /// doubles.
-    fn arrow(&self, events: &mut Events, row: Row, phase: char, submission: SubmissionId, at: f64) {
+    fn arrow(&self, events: &mut TraceEvents, row: Row, phase: char, submission: SubmissionId, at: f64) {
         let id = (self.number as u64) << 44 | (submission.queue as u64) << 40 | submission.serial;
-        events.add(&Event::Flow { row, phase, category: "flow", name: "submission", id, at });
+        events.add(&TraceEvent::Flow { row, phase, category: "flow", name: "submission", id, at });
     }
 
     fn host(&self, track: HostTrack) -> Track {
@@ -157,7 +161,7 @@ impl DeviceTimeline {
 
     fn put(
         &self,
-        events: &mut Events,
+        events: &mut TraceEvents,
         process: u64,
         track: Track,
         (category, name): (&str, &str),
@@ -166,23 +170,23 @@ impl DeviceTimeline {
     ) {
         let times = (self.timeline.micros(start), self.timeline.micros(end));
         let row = events.row(self.pid(process), track);
-        events.add(&Event::Slice { row, category, name, times, args });
+        events.add(&TraceEvent::Slice { row, category, name, times, args });
     }
 
     /// Adds the counters of what waits.
-    fn count_pending(&self, events: &mut Events, state: &DeviceState, queue: usize) {
+    fn count_pending(&self, events: &mut TraceEvents, state: &DeviceState, queue: usize) {
         let at = self.timeline.micros(Instant::now());
         let depth = state.pending.keys().filter(|id| id.queue == queue).count() as u64;
         let bytes = state.pending.values().map(|size| size.bytes).fold(0, u64::saturating_add);
         let process = self.pid(QUEUES);
-        events.add(&Event::Counter { process, name: &format!("depth of queue {queue}"), at, value: depth });
-        events.add(&Event::Counter { process, name: "bytes pending", at, value: bytes });
+        events.add(&TraceEvent::Counter { process, name: &format!("depth of queue {queue}"), at, value: depth });
+        events.add(&TraceEvent::Counter { process, name: "bytes pending", at, value: bytes });
     }
 
     /// Adds slices for the commands of a submission, each on the first track where it does not overlap another one.
     fn put_commands(
         &self,
-        events: &mut Events,
+        events: &mut TraceEvents,
         queue: usize,
         mut spans: Vec<CommandSpan>,
         dependencies: &mut Dependencies,
@@ -206,8 +210,8 @@ impl DeviceTimeline {
             let category = if span.dispatch.is_some() { "dispatch" } else { "transfer" };
             let row = events.row(self.pid(QUEUES), Track::Queue(queue, lane));
             let times = (self.timeline.micros(span.start), self.timeline.micros(span.end));
-            events.add(&Event::Slice { row, category, name: &span.name, times, args });
-            dependencies.command_ran(span.id, Place { row, start: times.0, end: times.1 });
+            events.add(&TraceEvent::Slice { row, category, name: &span.name, times, args });
+            dependencies.command_ran(span.id, TraceSlice { row, start: times.0, end: times.1 });
         }
     }
 }
@@ -222,7 +226,7 @@ impl Observer for DeviceTimeline {
         let name = format!("submit {}", submission.serial);
         let args = Args::new().number("queue", submission.queue as u64).number("commands", size.commands as u64);
         let args = args.number("bytes", size.bytes);
-        events.add(&Event::Slice { row, category: "submit", name: &name, times: (begin, end), args });
+        events.add(&TraceEvent::Slice { row, category: "submit", name: &name, times: (begin, end), args });
         let phase = if self.records { 't' } else { 's' };
         self.arrow(&mut events, row, phase, submission, begin);
         if !state.early.remove(&submission) {
@@ -250,7 +254,7 @@ impl Observer for DeviceTimeline {
         let mut events = self.timeline.events.lock();
         // The time is read under the lock, so that counters are in the order of their times.
         let at = self.timeline.micros(Instant::now());
-        events.add(&Event::Counter { process, name: "busy workers", at, value });
+        events.add(&TraceEvent::Counter { process, name: "busy workers", at, value });
     }
 
     fn worked(&self, chunk: &Chunk<'_>) {
@@ -278,9 +282,9 @@ impl Observer for DeviceTimeline {
         let args = Args::new().number("commands", spans.len() as u64);
         let args = args.micros("ran_us", ran.as_nanos() as f64 / 1000.0);
         let (name, times) = (format!("submission {}", submission.serial), (begin, self.timeline.micros(end)));
-        events.add(&Event::Slice { row, category: "submission", name: &name, times, args });
+        events.add(&TraceEvent::Slice { row, category: "submission", name: &name, times, args });
         self.arrow(&mut events, row, 'f', submission, begin);
-        state.dependencies.submission_ran(submission, Place { row, start: times.0, end: times.1 });
+        state.dependencies.submission_ran(submission, TraceSlice { row, start: times.0, end: times.1 });
         self.put_commands(&mut events, submission.queue, spans, &mut state.dependencies);
         for edge in state.dependencies.take(submission) {
             edge.draw(&mut events, self.number);

@@ -26,11 +26,11 @@ const WAITING: usize = 1 << 16;
 struct TimelineFile {
     timeline: Arc<Timeline>,
     path: PathBuf,
-    written: Mutex<Written>,
+    written: Mutex<WrittenFile>,
 }
 
 #[derive(Debug)]
-struct Written {
+struct WrittenFile {
     file: File,
     /// The offset of the next event: the end of the list.
     end: u64,
@@ -38,7 +38,7 @@ struct Written {
     failed: Option<String>,
 }
 
-impl Written {
+impl WrittenFile {
     fn write(&mut self, text: &str, at: u64) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(at))?;
         self.file.write_all(text.as_bytes())
@@ -61,7 +61,7 @@ impl TimelineFile {
         let (mut file, path) = create_own(path)?;
         file.set_len(0)?;
         file.write_all(EMPTY)?;
-        let written = Mutex::new(Written { file, end: FIRST, failed: None });
+        let written = Mutex::new(WrittenFile { file, end: FIRST, failed: None });
         Ok(Self { timeline: Timeline::new(), path, written })
     }
 

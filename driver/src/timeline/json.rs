@@ -54,7 +54,7 @@ pub(super) struct Row {
 
 /// One event.
 #[derive(Debug)]
-pub(super) enum Event<'a> {
+pub(super) enum TraceEvent<'a> {
     /// `X`: with a category that tells dispatches from their chunks, and microseconds of begin and end.
     Slice { row: Row, category: &'a str, name: &'a str, times: (f64, f64), args: Args },
     /// `i`, of its thread.
@@ -68,7 +68,7 @@ pub(super) enum Event<'a> {
     Name { process: u64, thread: Option<u64>, name: &'a str },
 }
 
-impl Event<'_> {
+impl TraceEvent<'_> {
     /// Appends the event's JSON, or for names two events, without a comma at the end.
     pub(super) fn print(&self, to: &mut String) {
         // Writing to a string cannot fail.
@@ -124,22 +124,22 @@ mod tests {
     #[test]
     fn events_are_objects_of_the_format() {
         let row = Row { process: 2, thread: 5 };
-        let print = |event: Event<'_>| {
+        let print = |event: TraceEvent<'_>| {
             let mut text = String::new();
             event.print(&mut text);
             text
         };
         let args = Args::new().text("of", "a").number("bytes", 4);
         assert_eq!(
-            print(Event::Slice { row, category: "host", name: "w", times: (1.0, 2.5), args }),
+            print(TraceEvent::Slice { row, category: "host", name: "w", times: (1.0, 2.5), args }),
             r#"{"ph":"X","cat":"host","name":"w","pid":2,"tid":5,"ts":1.000,"dur":1.500,"args":{"of":"a","bytes":4}}"#
         );
         assert_eq!(
-            print(Event::Flow { row, phase: 'f', category: "flow", name: "submission", id: 9, at: 1.0 }),
+            print(TraceEvent::Flow { row, phase: 'f', category: "flow", name: "submission", id: 9, at: 1.0 }),
             r#"{"ph":"f","cat":"flow","name":"submission","id":9,"bp":"e","pid":2,"tid":5,"ts":1.000}"#
         );
         assert_eq!(
-            print(Event::Counter { process: 2, name: "busy workers", at: 0.5, value: 3 }),
+            print(TraceEvent::Counter { process: 2, name: "busy workers", at: 0.5, value: 3 }),
             r#"{"ph":"C","name":"busy workers","pid":2,"ts":0.500,"args":{"value":3}}"#
         );
     }

@@ -26,7 +26,7 @@ use spelter_locks::Mutex;
 pub use device::{DeviceTimeline, HostTrack};
 pub use file::{DeviceTimelineFile, create_own};
 pub use json::Args;
-use json::{Event, Row};
+use json::{Row, TraceEvent};
 
 /// Events that are kept; later ones are counted and dropped.
 const MAX_EVENTS: usize = 1 << 20;
@@ -40,11 +40,11 @@ pub struct Timeline {
     began: Instant,
     devices: AtomicUsize,
     /// A leaf lock.
-    events: Mutex<Events>,
+    events: Mutex<TraceEvents>,
 }
 
 #[derive(Debug, Default)]
-struct Events {
+struct TraceEvents {
     pieces: Vec<Arc<str>>,
     /// The piece that is being written: events, separated by commas.
     open: String,
@@ -122,8 +122,8 @@ impl Timeline {
     }
 }
 
-impl Events {
-    fn add(&mut self, event: &Event<'_>) {
+impl TraceEvents {
+    fn add(&mut self, event: &TraceEvent<'_>) {
         if self.count >= MAX_EVENTS {
             self.dropped += 1;
             return;
@@ -149,7 +149,7 @@ impl Events {
         let (name, next) = (track.name(), self.rows.len() as u64 + 1);
         let thread = *self.rows.entry((process, track)).or_insert(next);
         if thread == next {
-            self.add(&Event::Name { process, thread: Some(thread), name: &name });
+            self.add(&TraceEvent::Name { process, thread: Some(thread), name: &name });
         }
         Row { process, thread }
     }

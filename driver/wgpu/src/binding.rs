@@ -92,11 +92,11 @@ impl PipelineLayout {
     }
 }
 
-type Descriptor<'a> = BindGroupDescriptor<'a, BindGroupLayout, Buffer, Sampler, TextureView, Never>;
+type GroupDescriptor<'a> = BindGroupDescriptor<'a, BindGroupLayout, Buffer, Sampler, TextureView, Never>;
 
 impl BindGroup {
     /// Elements of arrays that the descriptor does not have stay empty: shaders read 0 there.
-    pub(crate) fn new(descriptor: &Descriptor<'_>) -> Result<Self, DeviceError> {
+    pub(crate) fn new(descriptor: &GroupDescriptor<'_>) -> Result<Self, DeviceError> {
         // A set without a pool: it is written once, and freed with its last handle.
         let set = DescriptorSet::pushed(&descriptor.layout.raw).map_err(device_error)?;
         for entry in descriptor.entries {
@@ -111,7 +111,7 @@ fn write(
     set: &DescriptorSet,
     entry: &BindGroupEntry,
     ty: DescriptorType,
-    from: &Descriptor<'_>,
+    from: &GroupDescriptor<'_>,
 ) -> Result<(), DeviceError> {
     let range = entry.resource_index as usize..(entry.resource_index as usize).saturating_add(entry.count as usize);
     match ty {

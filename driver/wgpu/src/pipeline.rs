@@ -27,10 +27,10 @@ pub struct PipelineCache(Arc<Mutex<StoredKernels>>);
 /// Maximum number of bytes of a cache's data.
 const MAX_DATA: usize = 256 << 20;
 
-type Descriptor<'a> = ComputePipelineDescriptor<'a, PipelineLayout, ShaderModule, PipelineCache>;
+type PipelineDescriptor<'a> = ComputePipelineDescriptor<'a, PipelineLayout, ShaderModule, PipelineCache>;
 
 impl ComputePipeline {
-    pub(crate) fn new(device: &Device, descriptor: &Descriptor<'_>) -> Result<Self, PipelineError> {
+    pub(crate) fn new(device: &Device, descriptor: &PipelineDescriptor<'_>) -> Result<Self, PipelineError> {
         hint::of_profile();
         let (layout, entry) = (&descriptor.layout.raw, descriptor.stage.entry_point);
         let made = descriptor.stage.module.stage(device, entry, descriptor.stage.constants)?;

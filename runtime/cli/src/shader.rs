@@ -40,10 +40,10 @@ const OTHER_STAGES: [&str; 13] =
 /// A shader in memory.
 pub(crate) struct Shader {
     path: PathBuf,
-    contents: Contents,
+    contents: ShaderCode,
 }
 
-enum Contents {
+enum ShaderCode {
     Wgsl(String),
     /// The words, with the text if they were assembled from one.
     Spirv(Vec<u32>, Option<Assembly>),
@@ -127,18 +127,18 @@ fn has_line(text: &[u8], word: &str) -> bool {
     text.split(|&byte| byte == b'\n').any(|line| line.trim_ascii_start().starts_with(word.as_bytes()))
 }
 
-fn contents(path: &Path, language: &Language, bytes: Vec<u8>) -> Result<Contents, Failure> {
+fn contents(path: &Path, language: &Language, bytes: Vec<u8>) -> Result<ShaderCode, Failure> {
     Ok(match language {
-        Language::Wgsl => Contents::Wgsl(text(path, bytes)?),
+        Language::Wgsl => ShaderCode::Wgsl(text(path, bytes)?),
         Language::Spirv | Language::Glsl => {
             let words = words(&bytes).map_err(|problem| Failure::shader(path, problem))?;
-            Contents::Spirv(words, None)
+            ShaderCode::Spirv(words, None)
         }
         Language::Assembly => {
             let text = text(path, bytes)?;
             let _room = Room::of(room::of_assembly(text.as_bytes())).map_err(|error| Failure::file(path, error))?;
             let (words, positions) = spvasm::assemble_with_positions(&text).map_err(|error| refused(path, error))?;
-            Contents::Spirv(words, Some(Assembly { text: text.into(), positions }))
+            ShaderCode::Spirv(words, Some(Assembly { text: text.into(), positions }))
         }
     })
 }
@@ -147,8 +147,8 @@ impl Shader {
     /// A short text that differs for other contents.
     pub(crate) fn digest(&self) -> String {
         match &self.contents {
-            Contents::Wgsl(text) => digest(text),
-            Contents::Spirv(words, _) => digest(&format!("{words:x?}")),
+            ShaderCode::Wgsl(text) => digest(text),
+            ShaderCode::Spirv(words, _) => digest(&format!("{words:x?}")),
         }
     }
 
@@ -163,8 +163,8 @@ impl Shader {
     ) -> Result<Program, Failure> {
         check_once(specs)?;
         let source = match &self.contents {
-            Contents::Wgsl(text) => Source::Wgsl(text),
-            Contents::Spirv(words, _) => Source::Spirv(words),
+            ShaderCode::Wgsl(text) => Source::Wgsl(text),
+            ShaderCode::Spirv(words, _) => Source::Spirv(words),
         };
         let mut builder = context.program(source);
         if let Some(entry) = entry {
@@ -202,8 +202,8 @@ impl Shader {
     pub(crate) fn module(&self) -> Result<Module, Failure> {
         let _room = self.room_to_read()?;
         let module = match &self.contents {
-            Contents::Wgsl(text) => Module::from_wgsl(text),
-            Contents::Spirv(words, _) => Module::from_spirv(words),
+            ShaderCode::Wgsl(text) => Module::from_wgsl(text),
+            ShaderCode::Spirv(words, _) => Module::from_spirv(words),
         };
         module.map_err(|error| self.refused(error))
     }
@@ -224,8 +224,8 @@ impl Shader {
     /// Promises the host memory to read the module, or to translate a kernel of it.
     pub(crate) fn room_to_read(&self) -> Result<Room, Failure> {
         let bytes = match &self.contents {
-            Contents::Wgsl(text) => room::of_wgsl(text).map_err(|error| self.refused(error))?,
-            Contents::Spirv(words, _) => room::of_spirv(words),
+            ShaderCode::Wgsl(text) => room::of_wgsl(text).map_err(|error| self.refused(error))?,
+            ShaderCode::Spirv(words, _) => room::of_spirv(words),
         };
         Room::of(bytes).map_err(|refused| Failure::file(&self.path, refused))
     }
@@ -238,14 +238,14 @@ impl Shader {
     /// A listing with the file's path in its comments on source lines: the reader calls a WGSL text `wgsl`.
     pub(crate) fn listing(&self, text: String) -> String {
         match &self.contents {
-            Contents::Wgsl(_) => {
+            ShaderCode::Wgsl(_) => {
                 let shown = |line: &str| match line.strip_prefix("    ; wgsl:") {
                     Some(place) => format!("    ; {}:{place}\n", self.path.display()),
                     None => format!("{line}\n"),
                 };
                 text.lines().map(shown).collect()
             }
-            Contents::Spirv(..) => text,
+            ShaderCode::Spirv(..) => text,
         }
     }
 
@@ -256,13 +256,13 @@ impl Shader {
 
     /// The text of which its words were assembled.
     pub(crate) fn assembled_text(&self) -> Option<&Arc<str>> {
-        let Contents::Spirv(_, assembly) = &self.contents else { return None };
+        let ShaderCode::Spirv(_, assembly) = &self.contents else { return None };
         assembly.as_ref().map(|assembly| &assembly.text)
     }
 
     /// The line of a word in assembled text.
     pub(crate) fn line_of_word(&self, word: u32) -> Option<u32> {
-        let Contents::Spirv(_, Some(Assembly { positions, .. })) = &self.contents else { return None };
+        let ShaderCode::Spirv(_, Some(Assembly { positions, .. })) = &self.contents else { return None };
         let of_word = front::Error { message: String::new(), word: Some(word as usize), line: None };
         positions.in_terms_of_the_text(of_word).line.map(|line| line.line)
     }
@@ -276,7 +276,7 @@ impl Shader {
     /// broken rule of Vulkan is reported without the name of a call.
     pub(crate) fn refused(&self, error: impl Into<spelter::Error>) -> Failure {
         match (error.into(), &self.contents) {
-            (spelter::Error::Shader(error), Contents::Spirv(_, Some(Assembly { positions, .. }))) => {
+            (spelter::Error::Shader(error), ShaderCode::Spirv(_, Some(Assembly { positions, .. }))) => {
                 self.problem(positions.in_terms_of_the_text(error))
             }
             (error @ spelter::Error::Shader(_), _) => self.problem(error),
@@ -293,7 +293,7 @@ impl Shader {
     pub(crate) fn failed(&self, error: spelter::Error) -> Failure {
         let spelter::Error::DeviceLost(why) = error else { return error.into() };
         let mut why = why.replace(" at wgsl:", &format!(" at {}:", self.path.display()));
-        if let Contents::Spirv(_, Some(Assembly { positions, .. })) = &self.contents
+        if let ShaderCode::Spirv(_, Some(Assembly { positions, .. })) = &self.contents
             && let Some((before, after)) = why.split_once(" at SPIR-V word ")
         {
             let (word, rest) = after.split_once(' ').unwrap_or((after, ""));

@@ -66,14 +66,14 @@ pub(crate) struct Change {
 
 /// What a change of a time means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ChangeVerdict {
     Improved,
     Regressed,
     /// The interval holds 0, or changes that count as noise.
     NoChange,
 }
 
-impl Verdict {
+impl ChangeVerdict {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Improved => "improved",
@@ -101,11 +101,11 @@ impl Change {
     }
 
     /// The verdict on a time, if changes of up to `noise` count as noise.
-    pub(crate) fn verdict(&self, noise: f64) -> Verdict {
+    pub(crate) fn verdict(&self, noise: f64) -> ChangeVerdict {
         match self {
-            change if change.high < -noise => Verdict::Improved,
-            change if change.low > noise => Verdict::Regressed,
-            _ => Verdict::NoChange,
+            change if change.high < -noise => ChangeVerdict::Improved,
+            change if change.low > noise => ChangeVerdict::Regressed,
+            _ => ChangeVerdict::NoChange,
         }
     }
 }
@@ -141,10 +141,10 @@ mod tests {
         };
         let change = Change::between(&noisy(1.0, 1), &noisy(1.2, 2));
         assert!(change.low < 0.2 && 0.2 < change.high && change.high - change.low < 0.04, "{change:?}");
-        assert_eq!(change.verdict(0.02), Verdict::Regressed);
-        assert_eq!(Change::between(&noisy(1.2, 2), &noisy(1.0, 1)).verdict(0.02), Verdict::Improved);
+        assert_eq!(change.verdict(0.02), ChangeVerdict::Regressed);
+        assert_eq!(Change::between(&noisy(1.2, 2), &noisy(1.0, 1)).verdict(0.02), ChangeVerdict::Improved);
         let same = Change::between(&noisy(1.0, 3), &noisy(1.0, 4));
         assert!(same.low <= 0.0 && 0.0 <= same.high || same.estimate.abs() < 0.01, "{same:?}");
-        assert_eq!(same.verdict(0.02), Verdict::NoChange);
+        assert_eq!(same.verdict(0.02), ChangeVerdict::NoChange);
     }
 }

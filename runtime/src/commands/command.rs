@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use spelter_driver::{ClearColor, CommandBuffer, vk};
 
 use super::contents::Named;
-use super::follow::Given;
+use super::follow::DispatchBindings;
 use crate::batch::{BindState, end_with_barrier, full_barrier};
 use crate::bind::Bind;
 use crate::context_state::ContextState;
@@ -85,7 +85,7 @@ pub(super) struct DispatchCommand {
     pub(super) sets: Vec<Vec<(Bind, Option<usize>)>>,
     pub(super) workgroups: Workgroups,
     /// What it was given, if it takes descriptors from updatable sets.
-    pub(super) given: Option<Box<Given>>,
+    pub(super) given: Option<Box<DispatchBindings>>,
 }
 
 /// The number of workgroups of a dispatch.

@@ -24,7 +24,7 @@ use crate::transfer::TexelRegion;
 
 /// What a dispatch was given that takes descriptors from updatable sets.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct DispatchBindings {
     pub(super) own: Vec<(Slot, Bind)>,
     pub(super) sets: GroupSets,
 }

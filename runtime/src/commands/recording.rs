@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::CommandBufferState;
 use super::command::{Command, DispatchCommand, On, Open, Recorded, Workgroups};
 use super::contents::{Named, Parts, Step, TO_END};
-use super::follow::{Given, follow};
+use super::follow::{DispatchBindings, follow};
 use crate::barrier::{Fresh, Hazards};
 use crate::bind::Bind;
 use crate::context::Context;
@@ -100,7 +100,8 @@ impl Recording {
                 Counts::Direct(groups) => Workgroups::Direct(groups),
                 Counts::Indirect(buffer, offset) => Workgroups::Indirect(number(buffer.resource()), offset),
             };
-            let given = own.as_ref().map(|own| Given { own: own.clone(), sets: dispatch.group_sets().clone() });
+            let given =
+                own.as_ref().map(|own| DispatchBindings { own: own.clone(), sets: dispatch.group_sets().clone() });
             let (program, push, given) = (program.clone(), push.clone(), given.map(Box::new));
             Command::Dispatch(DispatchCommand { program, push, sets, workgroups, given })
         })

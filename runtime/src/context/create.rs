@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::image::ImageBuilder;
 use crate::layout::Layout;
-use crate::object::Contents;
+use crate::object::InitialContents;
 use crate::program::{Program, ProgramBuilder, Source};
 
 impl Context {
@@ -268,7 +268,7 @@ impl<'a> BufferBuilder<'a> {
     /// # }
     /// ```
     pub fn build(self) -> Result<Buffer, Error> {
-        Buffer::new(self.context.share(), self.size, self.label, Contents::Undefined)
+        Buffer::new(self.context.share(), self.size, self.label, InitialContents::Undefined)
     }
 
     /// A buffer that holds zeros. Errors are those of [`BufferBuilder::build`].
@@ -282,7 +282,7 @@ impl<'a> BufferBuilder<'a> {
     /// # }
     /// ```
     pub fn zeroed(self) -> Result<Buffer, Error> {
-        Buffer::new(self.context.share(), self.size, self.label, Contents::Zero)
+        Buffer::new(self.context.share(), self.size, self.label, InitialContents::Zero)
     }
 
     /// A buffer that begins with `values`; the rest is undefined. [`Error::Range`] if they do not fit; else the errors

@@ -53,7 +53,7 @@ pub(crate) struct ProgramState {
     fresh: SmallVec<[(SlotId, Access); 4]>,
     /// Whether the program writes anything: then two consecutive dispatches need a barrier.
     pub(crate) writes: bool,
-    groups: Vec<GroupState>,
+    groups: Vec<DescriptorSetState>,
     /// By kind, the descriptors of that kind.
     descriptors: [Vec<DescriptorSlot>; SlotKind::COUNT],
     uses: Vec<(SlotId, Access)>,
@@ -77,7 +77,7 @@ struct DescriptorSlot {
 
 /// The state of one set.
 #[derive(Debug)]
-struct GroupState {
+struct DescriptorSetState {
     layout: usize,
     slots: Vec<SlotId>,
     keys: Vec<DescriptorKey>,
@@ -86,7 +86,7 @@ struct GroupState {
     set_number: Option<u64>,
 }
 
-impl GroupState {
+impl DescriptorSetState {
     fn put(&mut self, at: usize, key: DescriptorKey) {
         self.hash = self.hash.wrapping_sub(self.keys[at].hash(at)).wrapping_add(key.hash(at));
         self.keys[at] = key;
@@ -141,7 +141,14 @@ impl ProgramState {
             let keys = vec![DescriptorKey::default(); ids.len()];
             let hash = keys.iter().enumerate().fold(0u64, |sum, (at, key)| sum.wrapping_add(key.hash(at)));
             let layout = sets.layout(&layout.layout);
-            state.groups.push(GroupState { layout, slots: ids, keys, hash, set: Weak::new(), set_number: None });
+            state.groups.push(DescriptorSetState {
+                layout,
+                slots: ids,
+                keys,
+                hash,
+                set: Weak::new(),
+                set_number: None,
+            });
         }
         state
     }

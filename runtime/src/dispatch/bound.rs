@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::sets::{Resolved, SetOfGroup};
+use super::sets::{ResolvedSet, SetOfGroup};
 use super::{Counts, Dispatch, INDIRECT_BYTES};
 use crate::barrier::Use;
 use crate::batch::Refusal;
@@ -75,7 +75,7 @@ impl Dispatch<'_> {
         let share = Arc::clone(&state.share);
         let mut sets = SmallVec::<[SmallVec<[SlotState; 4]>; 4]>::new();
         let mut accesses = SmallVec::<[Access; 8]>::new();
-        let mut resolved = SmallVec::<[(u32, Resolved); 1]>::new();
+        let mut resolved = SmallVec::<[(u32, ResolvedSet); 1]>::new();
         let mut of_groups = SmallVec::<[Option<DescriptorSet>; 4]>::new();
         if !self.sets.is_empty() || !state.group_sets.is_empty() {
             of_groups.extend(self.sets.of_program(&state.group_sets, program).into_iter().map(|set| set.cloned()));

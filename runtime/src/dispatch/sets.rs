@@ -59,7 +59,7 @@ impl Dispatch<'_> {
 }
 
 /// A driver set to be bound, and its number.
-pub(super) type Resolved = (spelter_driver::DescriptorSet, u64);
+pub(super) type ResolvedSet = (spelter_driver::DescriptorSet, u64);
 
 /// A set for a group of a program, and what it names.
 pub(super) struct SetOfGroup<'a> {
@@ -96,7 +96,7 @@ impl<'a> SetOfGroup<'a> {
         layout: &SetLayout,
         batch: (&Arc<Clock>, Serial),
         log: &EventLog,
-    ) -> Result<Resolved, Refusal> {
+    ) -> Result<ResolvedSet, Refusal> {
         self.set.inner().resolve(&self.names, Wanted { layout, places: &self.places }, batch, log)
     }
 }

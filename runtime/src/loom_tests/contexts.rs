@@ -6,7 +6,7 @@ use loom::thread;
 
 use super::{Stored, TestContext, done, wait_until};
 use crate::ids::{Access, ObjectId, ResourceId};
-use crate::journal::{Event, Journal, News};
+use crate::journal::{Journal, News, ResourceChange};
 use crate::serial::MustPrecede;
 use crate::sync::Mutex;
 
@@ -196,7 +196,7 @@ fn an_object_that_is_seen_idle_may_be_written() {
 fn a_thread_that_sees_the_count_finds_the_event_and_the_new_object() {
     loom::model(|| {
         let (journal, resource) = (Arc::new(Journal::new()), Arc::new(Mutex::new(1u64)));
-        let event = Event { resource: ResourceId(7), lost: Some(ObjectId(1)) };
+        let event = ResourceChange { resource: ResourceId(7), lost: Some(ObjectId(1)) };
         let other = thread::spawn({
             let (journal, resource) = (Arc::clone(&journal), Arc::clone(&resource));
             move || {
@@ -217,7 +217,7 @@ fn a_thread_that_sees_the_count_finds_the_event_and_the_new_object() {
 fn no_event_is_missed_and_none_is_read_twice() {
     loom::model(|| {
         let journal = Arc::new(Journal::new());
-        let event = |number| Event { resource: ResourceId(number), lost: None };
+        let event = |number| ResourceChange { resource: ResourceId(number), lost: None };
         let other = thread::spawn({
             let journal = Arc::clone(&journal);
             move || journal.note(event(1))

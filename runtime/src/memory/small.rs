@@ -30,13 +30,13 @@ pub(super) struct SmallBlocks {
 
 #[derive(Debug, Default)]
 struct Class {
-    blocks: Slab<Block>,
+    blocks: Slab<MemoryBlock>,
     /// Blocks that are not full.
     with_room: Vec<usize>,
 }
 
 #[derive(Debug)]
-struct Block {
+struct MemoryBlock {
     memory: DeviceMemory,
     /// Freed places.
     free: Vec<u32>,
@@ -106,7 +106,7 @@ struct Taken {
 
 impl Class {
     fn add(&mut self, memory: DeviceMemory) {
-        let block = self.blocks.insert(Block { memory, free: Vec::new(), fresh: 0 });
+        let block = self.blocks.insert(MemoryBlock { memory, free: Vec::new(), fresh: 0 });
         self.with_room.push(block);
     }
 
@@ -128,7 +128,7 @@ impl Class {
     }
 
     /// Frees a place. Returns a block that is entirely free, to be dropped, unless it is the only one with room.
-    fn give(&mut self, class: usize, number: usize, place: u32) -> Option<Block> {
+    fn give(&mut self, class: usize, number: usize, place: u32) -> Option<MemoryBlock> {
         let block = self.blocks.get_mut(number)?;
         if block.free.is_empty() && block.fresh == places(class) {
             self.with_room.push(number);

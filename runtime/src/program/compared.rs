@@ -16,7 +16,7 @@ use crate::sync::Mutex;
 /// What a type was compared with: the block at a group and binding, or the block of push constants: from a byte on, or
 /// all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum ComparedBlock {
     Binding(u32, u32),
     Push(Option<u64>),
 }
@@ -25,7 +25,7 @@ enum Place {
 type Types = (TypeId, Option<TypeId>);
 
 /// The problem that each comparison found, by place and types; `None` if they agree.
-type Problems = HashMap<(Place, Types), Option<Arc<str>>, FixedState>;
+type Problems = HashMap<(ComparedBlock, Types), Option<Arc<str>>, FixedState>;
 
 /// What was compared so far. Locked last: no other lock is taken while it is held.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Program {
         };
         let problem = if begins_element {
             let block = || Ok(of_buffer(self.block(slot.group, slot.binding)?.layout(), ty));
-            self.compared(Place::Binding(slot.group, slot.binding), ty.id(), block)?
+            self.compared(ComparedBlock::Binding(slot.group, slot.binding), ty.id(), block)?
         } else {
             let element = ty.step().map(|step| format!("{ty:?}, which has {step} bytes"));
             let element = element.unwrap_or_else(|| format!("{ty:?}"));
@@ -61,14 +61,14 @@ impl Program {
     /// Checks that push constants of this type are what the program declares from byte `start` on, or as a whole.
     pub(crate) fn check_push_type(&self, start: Option<u64>, ty: ElementType) -> Result<(), Error> {
         let block = || Ok(of_push(self.push_block()?.layout(), start, ty));
-        let problem = self.compared(Place::Push(start), (ty.id(), None), block)?;
+        let problem = self.compared(ComparedBlock::Push(start), (ty.id(), None), block)?;
         problem.map_or(Ok(()), |problem| Err(Error::Push(problem.to_string())))
     }
 
     /// The problem that was found at the place for these types, or else that which `compare` finds.
     fn compared(
         &self,
-        place: Place,
+        place: ComparedBlock,
         types: Types,
         compare: impl FnOnce() -> Result<Option<String>, Error>,
     ) -> Result<Option<Arc<str>>, Error> {

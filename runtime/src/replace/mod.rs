@@ -29,7 +29,7 @@ use crate::events::{Event, EventLog};
 use crate::ids::{Access, ObjectId, ResourceId, SlotKind};
 use crate::journal::{self, Journal, News};
 use crate::memory::Template;
-use crate::object::{Contents, ResourceObject};
+use crate::object::{InitialContents, ResourceObject};
 use crate::outcome::Action;
 use crate::recordings::LostRecording;
 use crate::resource::{Resource, ResourceState};
@@ -140,7 +140,7 @@ fn another(
         return Ok(Err(KeptReason::Room));
     }
     let (template, spares) = (resource.template(), resource.spares());
-    let make = || ResourceObject::new(memory, Some(resource.id()), &template, Contents::Undefined, &spares);
+    let make = || ResourceObject::new(memory, Some(resource.id()), &template, InitialContents::Undefined, &spares);
     let made = match make() {
         Err(Error::OutOfMemory(_)) => {
             // Free the spare storage of all resources, and try again.
@@ -215,7 +215,7 @@ fn exchange<O: Object>(
 ) -> Option<Arc<O>> {
     let old = backing.swap(new, valid);
     if backing.bound {
-        let number = journal.note(journal::Event { resource, lost: old.as_ref().map(|old| old.id()) });
+        let number = journal.note(journal::ResourceChange { resource, lost: old.as_ref().map(|old| old.id()) });
         if *seen + 1 == number {
             *seen = number;
         }
@@ -265,7 +265,7 @@ fn forget_in_use(
 /// Makes contexts check their slots again.
 fn notify(share: &Share, resource: &Resource, state: &ResourceState) {
     if state.bound {
-        share.journal().note(journal::Event { resource: resource.id(), lost: None });
+        share.journal().note(journal::ResourceChange { resource: resource.id(), lost: None });
     }
 }
 

@@ -87,7 +87,7 @@ pub struct DescriptorSetBuilder<'a> {
     label: Option<Box<str>>,
     updatable: bool,
     /// By binding and element.
-    given: BTreeMap<(u32, u32), Given>,
+    given: BTreeMap<(u32, u32), DescriptorSource>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ enum LayoutSource<'a> {
 }
 
 #[derive(Clone, Debug)]
-enum Given {
+enum DescriptorSource {
     /// Bytes of a buffer, as the kind that the layout has.
     Bytes(Buffer, Option<Range<u64>>),
     /// Of the given kind.
@@ -182,7 +182,7 @@ impl<'a> DescriptorSetBuilder<'a> {
     /// # }
     /// ```
     pub fn bind(mut self, binding: u32, buffer: &Buffer) -> Self {
-        self.given.insert((binding, 0), Given::Bytes(buffer.clone(), None));
+        self.given.insert((binding, 0), DescriptorSource::Bytes(buffer.clone(), None));
         self
     }
 
@@ -204,7 +204,7 @@ impl<'a> DescriptorSetBuilder<'a> {
     /// # }
     /// ```
     pub fn bind_range(mut self, binding: u32, buffer: &Buffer, range: Range<u64>) -> Self {
-        self.given.insert((binding, 0), Given::Bytes(buffer.clone(), Some(range)));
+        self.given.insert((binding, 0), DescriptorSource::Bytes(buffer.clone(), Some(range)));
         self
     }
 
@@ -250,7 +250,7 @@ impl<'a> DescriptorSetBuilder<'a> {
     /// ```
     pub fn with_array(mut self, binding: u32, first: u32, what: impl IntoIterator<Item = Bind>) -> Self {
         for (at, what) in (0u32..).zip(what) {
-            self.given.insert((binding, first.saturating_add(at)), Given::Bind(what));
+            self.given.insert((binding, first.saturating_add(at)), DescriptorSource::Bind(what));
         }
         self
     }
@@ -333,7 +333,7 @@ impl<'a> DescriptorSetBuilder<'a> {
     }
 }
 
-impl Given {
+impl DescriptorSource {
     /// The write of a descriptor; the layout has `info` for its binding.
     fn into_write(self, binding: u32, element: u32, info: Option<&Declared>) -> Write {
         let bind = match self {

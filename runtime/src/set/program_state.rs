@@ -115,7 +115,7 @@ struct GroupState {
 }
 
 /// A driver set to be bound: its group, and its number.
-pub(crate) type Resolved = (u32, spelter_driver::DescriptorSet, u64);
+pub(crate) type ResolvedGroup = (u32, spelter_driver::DescriptorSet, u64);
 
 impl GroupState {
     fn new(program: &Program, group: u32, set: &SetInner, layout: &SetLayout) -> Result<Self, Error> {
@@ -231,7 +231,7 @@ impl SetState {
         looked: &Looked,
         batch: (&Arc<Clock>, Serial),
         log: &EventLog,
-    ) -> Result<SmallVec<[Resolved; 2]>, Refusal> {
+    ) -> Result<SmallVec<[ResolvedGroup; 2]>, Refusal> {
         let mut resolved = SmallVec::new();
         for (group, names) in self.groups.iter().zip(&looked.names) {
             let Some(set) = sets[group.group as usize] else { continue };

@@ -15,7 +15,7 @@ use crate::ids::{Access, CommandKind};
 use crate::image::Image;
 use crate::mappings::UseOrigin;
 use crate::memory::{Memory, Template};
-use crate::object::{Contents, ResourceObject};
+use crate::object::{InitialContents, ResourceObject};
 use crate::outcome::{Action, Outcome, Waits};
 use crate::replace;
 use crate::resource::{HostCopyGuard, Resource, ResourceState};
@@ -183,7 +183,7 @@ impl ContextInner {
         waits.note(Waits::BUDGET, self.room_for(resource, bytes)?);
         let memory = self.share.memory();
         let (size, spares) = memory.staging(bytes);
-        let make = || ResourceObject::new(memory, None, &Template::Buffer(size), Contents::Undefined, spares);
+        let make = || ResourceObject::new(memory, None, &Template::Buffer(size), InitialContents::Undefined, spares);
         let mut waited = false;
         let made = self.share.noting_pressure(&mut waited, make);
         waits.note(Waits::PRESSURE, waited);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use spelter_driver::check::{
-    Candidate, Dispatch, Filter, Log, Purpose, Recorder, Slice, Verdict, Word, confirm, slice, verdict,
+    AccessFilter, Candidate, Dispatch, Log, Purpose, Recorder, Slice, Verdict, Word, confirm, slice, verdict,
 };
 use spelter_memory_model::Model;
 use spelter_memory_model::relations::{Frame, conflicts};
@@ -131,7 +131,7 @@ fn confirms(
 ) -> Result<(), String> {
     let pairs = events.iter().flat_map(|&second| events.iter().map(move |&first| (first, second)));
     let expected = pairs.into_iter().find(|pair| races.contains(pair));
-    let candidate = Candidate { word, first: Filter::default(), second: Filter::default() };
+    let candidate = Candidate { word, first: AccessFilter::default(), second: AccessFilter::default() };
     let found = confirm(log, &candidate);
     match (&found, expected) {
         (Verdict::Confirmed(race), Some((first, second))) => {

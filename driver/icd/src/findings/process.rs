@@ -43,7 +43,7 @@ struct State {
     failed: Option<String>,
     /// Fingerprints of findings that are not printed again, and whether they were confirmed.
     printed: HashMap<String, bool>,
-    found: HashMap<FindingIdentity, Found>,
+    found: HashMap<FindingIdentity, CountedFinding>,
     /// Findings that the messengers of an instance have.
     delivered: HashSet<(Owner, FindingIdentity, Severity)>,
     devices: Vec<Arc<DeviceFindings>>,
@@ -65,7 +65,7 @@ struct State {
 type Waiting = (Arc<DeviceFindings>, Option<SubmissionPart>, Message);
 
 #[derive(Debug)]
-struct Found {
+struct CountedFinding {
     fingerprint: String,
     severity: Severity,
     count: u64,
@@ -230,7 +230,7 @@ impl State {
 
     /// Counts a finding. Whether it is a new one, or worse than before.
     fn is_news(&mut self, finding: &Finding) -> bool {
-        let new = || Found { fingerprint: fingerprint(finding), severity: finding.severity, count: 0 };
+        let new = || CountedFinding { fingerprint: fingerprint(finding), severity: finding.severity, count: 0 };
         let found = self.found.entry(finding.identity()).or_insert_with(new);
         let news = found.count == 0 || finding.severity > found.severity;
         found.severity = found.severity.max(finding.severity);

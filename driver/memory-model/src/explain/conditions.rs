@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Condition, MissingRequirement, Outside, Reason, Step};
+use super::{LocationOrderCondition, MissingRequirement, Outside, Reason, Step};
 use crate::event::{Action, Domain, Operation, Scope};
 use crate::relation::Relation;
 use crate::relations::{DOMAINS, Layer, Paths, Source, release_sequences};
@@ -10,7 +10,7 @@ use crate::row::Row;
 use crate::slice::Slice;
 
 /// A condition, whether it holds, and why.
-type Answer = (Condition, bool, Reason);
+type CheckedCondition = (LocationOrderCondition, bool, Reason);
 
 impl Slice<'_> {
     fn operation(&self, event: usize) -> &Operation {
@@ -38,22 +38,26 @@ impl Slice<'_> {
     }
 
     /// The conditions for a pair that [`Slice::sorted`] gave.
-    pub(super) fn conditions(&self, first: usize, second: usize) -> Vec<Answer> {
+    pub(super) fn conditions(&self, first: usize, second: usize) -> Vec<CheckedCondition> {
         let mut found = self.all_conditions(first, second);
         // Not all cases of location order need all conditions: the accesses of one agent may be private.
         if self.order.location_order.contains(first, second) {
-            found.retain(|answer| answer.1);
+            found.retain(|condition| condition.1);
         }
         found
     }
 
-    fn all_conditions(&self, first: usize, second: usize) -> Vec<Answer> {
+    fn all_conditions(&self, first: usize, second: usize) -> Vec<CheckedCondition> {
         let mut found = Vec::new();
         if self.frame.sets.atomics.contains(first) && self.frame.sets.atomics.contains(second) {
             if self.frame.mutual.contains(first, second) {
-                return vec![(Condition::MutuallyOrdered, true, Reason::OneReference)];
+                return vec![(LocationOrderCondition::MutuallyOrdered, true, Reason::OneReference)];
             }
-            found.push((Condition::MutuallyOrdered, false, Reason::NotMutual(self.not_mutual(first, second))));
+            found.push((
+                LocationOrderCondition::MutuallyOrdered,
+                false,
+                Reason::NotMutual(self.not_mutual(first, second)),
+            ));
         }
         found.push(self.ordered(first, second));
         let system = self.frame.system.contains(first, second);
@@ -63,7 +67,7 @@ impl Slice<'_> {
         if system {
             let reason = self.by_the_api(first, second);
             let holds = self.order.location_order.contains(first, second) && matches!(reason, Reason::Path(_));
-            found.push((Condition::ByTheApi, holds, reason));
+            found.push((LocationOrderCondition::ByTheApi, holds, reason));
             if holds {
                 return found;
             }
@@ -72,7 +76,7 @@ impl Slice<'_> {
         if self.writes(first) {
             let one = self.frame.same_reference.contains(first, second);
             let reason = if one { Reason::OneReference } else { Reason::TwoReferences };
-            found.push((Condition::SameReference, one, reason));
+            found.push((LocationOrderCondition::SameReference, one, reason));
             let paths = self.frame.paths_in(self.layer(first, second), &self.order.happens_before);
             found.push(self.available(&paths, first, second));
             if !self.writes(second) {
@@ -113,10 +117,10 @@ impl Slice<'_> {
         }
     }
 
-    fn ordered(&self, first: usize, second: usize) -> Answer {
+    fn ordered(&self, first: usize, second: usize) -> CheckedCondition {
         let path = self.path(first, second);
         let holds = path.is_some();
-        (Condition::Ordered, holds, path.map_or_else(|| self.almost_ordered(first, second), Reason::Path))
+        (LocationOrderCondition::Ordered, holds, path.map_or_else(|| self.almost_ordered(first, second), Reason::Path))
     }
 
     /// The shortest path from `first` to `second` in program order or in inter-thread-happens-before of one set of
@@ -296,11 +300,15 @@ impl Slice<'_> {
         Reason::ApiNotVisible { by: there, domain: domains[to] }
     }
 
-    fn non_private(&self, first: usize, second: usize) -> Answer {
+    fn non_private(&self, first: usize, second: usize) -> CheckedCondition {
         let private: Vec<_> =
             [first, second].into_iter().filter(|&event| !self.frame.sets.non_private.contains(event)).collect();
         let holds = private.is_empty();
-        (Condition::NonPrivate, holds, if holds { Reason::BothNonPrivate } else { Reason::Private(private) })
+        (
+            LocationOrderCondition::NonPrivate,
+            holds,
+            if holds { Reason::BothNonPrivate } else { Reason::Private(private) },
+        )
     }
 
     /// Index of the narrowest domain that both agents share.
@@ -308,7 +316,7 @@ impl Slice<'_> {
         (0..DOMAINS.len()).find(|&at| self.frame.shares[at].contains(first, second)).unwrap_or(DOMAINS.len() - 1)
     }
 
-    fn available(&self, paths: &Paths<u128>, first: usize, second: usize) -> Answer {
+    fn available(&self, paths: &Paths<u128>, first: usize, second: usize) -> CheckedCondition {
         let common = self.common(first, second);
         let by = |at: usize| paths.available[at].row(first).iter();
         // If the second access is a read, the operation that makes memory visible to it may be what orders it after
@@ -323,7 +331,7 @@ impl Slice<'_> {
         let best = wide.iter().find(|(_, event)| in_time(event)).or(wide.first()).copied();
         let reason = match best {
             Some((at, event)) if in_time(&event) => {
-                return (Condition::Available, true, Reason::AvailableBy(event, DOMAINS[at]));
+                return (LocationOrderCondition::Available, true, Reason::AvailableBy(event, DOMAINS[at]));
             }
             Some((_, event)) => Reason::AvailableTooLate(event),
             None => match (0..common).rev().find_map(|at| Some((at, by(at).next()?))) {
@@ -331,22 +339,26 @@ impl Slice<'_> {
                 None => Reason::NotAvailable(DOMAINS[common]),
             },
         };
-        (Condition::Available, false, reason)
+        (LocationOrderCondition::Available, false, reason)
     }
 
-    fn visible(&self, paths: &Paths<u128>, first: usize, second: usize) -> Answer {
+    fn visible(&self, paths: &Paths<u128>, first: usize, second: usize) -> CheckedCondition {
         let common = self.common(first, second);
         let mut early = None;
         for (at, scope) in DOMAINS.into_iter().enumerate().skip(common) {
             let visible = &paths.visible[at];
             for by in (0..self.frame.n).filter(|&by| visible.contains(by, second)) {
                 if paths.available[at].row(first).iter().any(|available| self.before(available, by)) {
-                    return (Condition::Visible, true, Reason::VisibleBy(by, scope));
+                    return (LocationOrderCondition::Visible, true, Reason::VisibleBy(by, scope));
                 }
                 early = early.or(Some(by));
             }
         }
-        (Condition::Visible, false, early.map_or(Reason::NotVisible(DOMAINS[common]), Reason::VisibleTooEarly))
+        (
+            LocationOrderCondition::Visible,
+            false,
+            early.map_or(Reason::NotVisible(DOMAINS[common]), Reason::VisibleTooEarly),
+        )
     }
 }
 

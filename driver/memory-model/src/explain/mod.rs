@@ -18,7 +18,7 @@ use crate::slice::{Slice, TraceError};
 
 /// A condition that two accesses of a location must meet not to race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Condition {
+pub enum LocationOrderCondition {
     /// Two atomics: "Potentially-Mutually-Ordered". It alone prevents the race; the others do so together.
     MutuallyOrdered,
     /// "Happens-Before".
@@ -35,7 +35,7 @@ pub enum Condition {
     Visible,
 }
 
-impl Condition {
+impl LocationOrderCondition {
     /// The condition as a phrase that may hold of the accesses: "ordered", "same reference".
     pub fn question(self) -> &'static str {
         match self {
@@ -54,8 +54,8 @@ impl Condition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conjunct {
     /// The condition.
-    pub condition: Condition,
-    /// The condition as a phrase: [`Condition::question`].
+    pub condition: LocationOrderCondition,
+    /// The condition as a phrase: [`LocationOrderCondition::question`].
     pub question: &'static str,
     /// Whether it is met.
     pub holds: bool,

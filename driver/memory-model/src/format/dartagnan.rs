@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::instruction::{Names, instruction};
+use super::instruction::{SymbolTable, instruction};
 use super::lex::shown;
 use super::tokens::{Cursor, TokenKind, tokens};
 use super::{Condition, Error, Quantifier, Question, QuestionKind, Term, Test, invocation};
@@ -57,10 +57,10 @@ struct Jump {
     place: Place,
 }
 
-struct Reader<'a> {
+struct DartagnanReader<'a> {
     cursor: Cursor<'a>,
     program: Program,
-    names: Names,
+    names: SymbolTable,
     registers: Vec<InitialRegister>,
     /// The registers that are read.
     read: Vec<RegisterUse>,
@@ -71,8 +71,14 @@ struct Reader<'a> {
 pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
     let cursor = Cursor { text, tokens: tokens(text)?, at: 0 };
     let program = Program { name: name.to_owned(), ..Program::default() };
-    let mut reader =
-        Reader { cursor, program, names: Names::default(), registers: vec![], read: vec![], warnings: vec![] };
+    let mut reader = DartagnanReader {
+        cursor,
+        program,
+        names: SymbolTable::default(),
+        registers: vec![],
+        read: vec![],
+        warnings: vec![],
+    };
     let (language, token) = reader.cursor.name("VULKAN")?;
     if !language.eq_ignore_ascii_case("vulkan") {
         return Err(token.error(format!("the test is for {}, not for VULKAN", token.shown())));
@@ -98,7 +104,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
 
 type NamedThread<'a> = (Cow<'a, str>, Place);
 
-impl<'a> Reader<'a> {
+impl<'a> DartagnanReader<'a> {
     /// `{ x=0; P1:r0=0; y aliases x; }`
     fn initial(&mut self) -> Result<(), Error> {
         self.cursor.sign("{")?;

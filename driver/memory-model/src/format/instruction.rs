@@ -14,7 +14,7 @@ use crate::program::{
 
 /// References by name, and control barriers by number.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct SymbolTable {
     /// Name → reference and object.
     references: BTreeMap<String, (u32, u32)>,
     barriers: BTreeMap<(i64, i64), u32>,
@@ -26,7 +26,7 @@ pub(super) struct Names {
     next: (u32, u32),
 }
 
-impl Names {
+impl SymbolTable {
     /// The object of a location.
     pub(super) fn object(&self, name: &str) -> Option<u32> {
         self.references.get(name).map(|known| known.1)
@@ -114,7 +114,7 @@ fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
 /// Parses an instruction whose first word has been read.
 pub(super) fn instruction<'a>(
     cursor: &mut Cursor<'a>,
-    names: &mut Names,
+    names: &mut SymbolTable,
     first: &'a str,
     token: Token<'a>,
 ) -> Result<Read, Error> {
@@ -142,7 +142,7 @@ pub(super) fn instruction<'a>(
         let kind = InstructionKind::Branch { condition, target: 0 };
         return Ok(Read { instruction: Instruction { place, kind }, label: Some((label.to_owned(), token.place)) });
     }
-    let tokens = Tokens::read(cursor, first, token)?;
+    let tokens = MnemonicTokens::read(cursor, first, token)?;
     match first {
         "st" | "ld" | "rmw" => plain(tokens.access(cursor, names)?),
         "membar" => plain(execute(tokens.operation(Action::Fence)?)),
@@ -161,7 +161,7 @@ fn register(cursor: &mut Cursor<'_>) -> Result<Register, Error> {
     Ok(Register(Arc::from(cursor.name("a register")?.0)))
 }
 
-fn operand(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Operand, Error> {
+fn operand(cursor: &mut Cursor<'_>, names: &mut SymbolTable) -> Result<Operand, Error> {
     if let TokenKind::Name(name) = cursor.peek().kind {
         let register = Register(Arc::from(name));
         names.read.push((register.clone(), cursor.next().place));
@@ -171,7 +171,7 @@ fn operand(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Operand, Error>
 }
 
 /// The parts of an instruction's name, which dots separate.
-struct Tokens<'a> {
+struct MnemonicTokens<'a> {
     kind: &'a str,
     place: Token<'a>,
     seen: Vec<(&'a str, Token<'a>)>,
@@ -180,7 +180,7 @@ struct Tokens<'a> {
 const ACCESS: [&str; 4] = ["atom", "nonpriv", "av", "vis"];
 const BARRIER: [&str; 6] = ["acq", "rel", "acq_rel", "rlx", "semav", "semvis"];
 
-impl<'a> Tokens<'a> {
+impl<'a> MnemonicTokens<'a> {
     fn read(cursor: &mut Cursor<'a>, kind: &'a str, place: Token<'a>) -> Result<Self, Error> {
         let mut tokens = Self { kind, place, seen: vec![] };
         let device = matches!(kind, "avdevice" | "visdevice");
@@ -243,7 +243,7 @@ impl<'a> Tokens<'a> {
         Ok(operation)
     }
 
-    fn access(&self, cursor: &mut Cursor<'_>, names: &mut Names) -> Result<InstructionKind, Error> {
+    fn access(&self, cursor: &mut Cursor<'_>, names: &mut SymbolTable) -> Result<InstructionKind, Error> {
         let Some(class) = self.one("storage class", |name| class(name, "sc"))? else {
             return Err(self.place.error("an access has a storage class, sc0 to sc3"));
         };
@@ -302,7 +302,7 @@ impl<'a> Tokens<'a> {
         Ok(InstructionKind::Execute { operation: self.operation(action)?, destination, value, barrier: None })
     }
 
-    fn control_barrier(&self, cursor: &mut Cursor<'_>, names: &mut Names) -> Result<InstructionKind, Error> {
+    fn control_barrier(&self, cursor: &mut Cursor<'_>, names: &mut SymbolTable) -> Result<InstructionKind, Error> {
         let scope = self.operation(Action::Fence)?.scope.unwrap_or(Scope::Invocation);
         let operation = self.operation(Action::ControlBarrier { execution: scope })?;
         let id = cursor.number("the number of a control barrier")?;

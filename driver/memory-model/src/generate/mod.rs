@@ -22,7 +22,7 @@ use crate::event::{Action, Agent, Class, Location, Operation, Scope};
 use crate::program::{Barrier, Expression, Instruction, InstructionKind, Operand, Place, Program, Thread, TooLarge};
 
 use layout::{Layout, layouts};
-use symmetry::Step;
+use symmetry::GeneratedOperation;
 
 /// Bounds of the generated programs. Each number is a maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,11 +101,11 @@ pub struct Programs {
     /// For each shape, the index of the one with the storage classes exchanged.
     exchanged: Vec<u16>,
     /// The possible steps at each position of a program.
-    choices: Vec<Step>,
+    choices: Vec<GeneratedOperation>,
     layouts: std::vec::IntoIter<Layout>,
     layout: Option<Layout>,
     symmetries: Vec<Vec<usize>>,
-    steps: Vec<Step>,
+    steps: Vec<GeneratedOperation>,
     /// For each step, its index in `choices`.
     chosen: Vec<usize>,
 }
@@ -133,10 +133,11 @@ pub fn programs(bounds: Bounds) -> Result<Programs, TooLarge> {
         let shape = shape as u16;
         if operation.access().is_some() {
             for class in 0..bounds.classes as u8 {
-                choices.extend((0..bounds.locations as u8).map(|number| Step::access(shape, class, number)));
+                choices
+                    .extend((0..bounds.locations as u8).map(|number| GeneratedOperation::access(shape, class, number)));
             }
         } else {
-            choices.push(Step::barrier(shape));
+            choices.push(GeneratedOperation::barrier(shape));
         }
     }
     let exchanged = shapes::exchanged(&shapes);
@@ -206,7 +207,7 @@ impl Programs {
 
     /// Whether `step` may come next: locations are named in the order of their first use, and threads of a group
     /// execute the same barriers.
-    fn fits(&self, layout: &Layout, step: Step) -> bool {
+    fn fits(&self, layout: &Layout, step: GeneratedOperation) -> bool {
         if let Some((class, number)) = step.location() {
             let names = self.steps.iter().filter_map(|step| step.location()).filter(|known| known.0 == class);
             return number <= names.map(|known| known.1 + 1).max().unwrap_or(0) && self.meets(layout, step);
@@ -215,12 +216,12 @@ impl Programs {
     }
 
     /// Whether the barriers of the thread of `step`, so far, match those of earlier threads.
-    fn meets(&self, layout: &Layout, step: Step) -> bool {
+    fn meets(&self, layout: &Layout, step: GeneratedOperation) -> bool {
         if !self.bounds.kinds.contains(&Kind::Barrier) {
             return true;
         }
         let (thread, at) = layout.place(self.steps.len());
-        let of_scope = |step: Step| match self.shapes[usize::from(step.shape())].action {
+        let of_scope = |step: GeneratedOperation| match self.shapes[usize::from(step.shape())].action {
             Action::ControlBarrier { execution } => Some(usize::from(execution == Scope::Workgroup)),
             _ => None,
         };
@@ -233,7 +234,7 @@ impl Programs {
             // Threads of one subgroup share all barriers, other threads of the workgroup share those with workgroup
             // scope.
             let lowest = usize::from(!layout.shares(thread, other, 0));
-            let met = |step: &Step| of_scope(*step).is_some_and(|level| level >= lowest);
+            let met = |step: &GeneratedOperation| of_scope(*step).is_some_and(|level| level >= lowest);
             let start = layout.start(other);
             let mut theirs = self.steps[start..start + layout.lengths[other]].iter().copied().filter(met);
             own.clone().filter(met).all(|step| theirs.next() == Some(step)) && (!ends || theirs.next().is_none())
@@ -246,7 +247,7 @@ impl Programs {
     }
 
     fn is_of_interest(&self, layout: &Layout) -> bool {
-        let writes = |step: &Step| self.shapes[usize::from(step.shape())].writes();
+        let writes = |step: &GeneratedOperation| self.shapes[usize::from(step.shape())].writes();
         let conflict = |a: usize, b: usize| {
             let (x, y) = (&self.steps[a], &self.steps[b]);
             let apart = layout.place(a).0 != layout.place(b).0;

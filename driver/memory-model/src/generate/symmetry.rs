@@ -8,13 +8,13 @@ use super::layout::Layout;
 
 /// An operation of a generated program. Its derived order defines "least".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Step {
+pub(super) struct GeneratedOperation {
     shape: u16,
     /// Class and number of the location; `None` for barriers.
     location: Option<(u8, u8)>,
 }
 
-impl Step {
+impl GeneratedOperation {
     pub(super) fn access(shape: u16, class: u8, number: u8) -> Self {
         Self { shape, location: Some((class, number)) }
     }
@@ -35,12 +35,17 @@ impl Step {
 
 /// Whether no change of names gives smaller steps. `symmetries`: the permutations of threads that preserve the layout.
 /// `classes`: `None` to keep the storage classes, or, to exchange them, the shape that each shape becomes.
-pub(super) fn is_least(layout: &Layout, symmetries: &[Vec<usize>], steps: &[Step], classes: &[Option<&[u16]>]) -> bool {
+pub(super) fn is_least(
+    layout: &Layout,
+    symmetries: &[Vec<usize>],
+    steps: &[GeneratedOperation],
+    classes: &[Option<&[u16]>],
+) -> bool {
     classes.iter().all(|exchanged| symmetries.iter().all(|order| !is_smaller(layout, steps, order, *exchanged)))
 }
 
 /// Whether `steps` become smaller with threads in this order and classes exchanged or not.
-fn is_smaller(layout: &Layout, steps: &[Step], order: &[usize], exchanged: Option<&[u16]>) -> bool {
+fn is_smaller(layout: &Layout, steps: &[GeneratedOperation], order: &[usize], exchanged: Option<&[u16]>) -> bool {
     let mut names: [[Option<u8>; 8]; 2] = [[None; 8]; 2];
     let mut named = [0; 2];
     let changed = order.iter().flat_map(|&thread| {
@@ -57,7 +62,7 @@ fn is_smaller(layout: &Layout, steps: &[Step], order: &[usize], exchanged: Optio
             });
             (class, *name)
         });
-        match (Step { shape, location }).cmp(now) {
+        match (GeneratedOperation { shape, location }).cmp(now) {
             std::cmp::Ordering::Less => return true,
             std::cmp::Ordering::Greater => return false,
             std::cmp::Ordering::Equal => {}

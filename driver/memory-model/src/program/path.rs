@@ -49,7 +49,7 @@ pub(super) enum End {
 
 /// A step of a path that is an event.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct PathEvent {
     /// The index into the thread's code.
     pub(super) at: usize,
     /// The value that is written. Reads are numbered by the steps of this path.
@@ -61,7 +61,7 @@ pub(super) struct Step {
 /// A path through a thread.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PathEvent>,
     pub(super) constraints: Vec<Constraint>,
     pub(super) registers: BTreeMap<Register, Value>,
     pub(super) end: End,
@@ -71,7 +71,7 @@ const MAX_PATHS: usize = 4096;
 const MAX_STEPS: usize = 1 << 12;
 const MAX_VALUE: u32 = 1 << 10;
 
-struct State {
+struct PathState {
     path: Path,
     at: usize,
     runs: Vec<u32>,
@@ -84,7 +84,7 @@ struct State {
 pub(super) fn paths(thread: &Thread, bound: u32, unfinished: bool) -> Result<Vec<Path>, TooLarge> {
     let registers = thread.registers.iter().map(|(register, value)| (register.clone(), Value::Constant(*value)));
     let path = Path { steps: vec![], constraints: vec![], registers: registers.collect(), end: End::Finished };
-    let start = State { path, at: 0, runs: vec![0; thread.code.len()], rounds: BTreeMap::new(), trail: vec![] };
+    let start = PathState { path, at: 0, runs: vec![0; thread.code.len()], rounds: BTreeMap::new(), trail: vec![] };
     let mut open = vec![start];
     let mut found: Vec<Path> = Vec::new();
     while let Some(state) = open.pop() {
@@ -99,10 +99,10 @@ pub(super) fn paths(thread: &Thread, bound: u32, unfinished: bool) -> Result<Vec
 
 fn walk(
     thread: &Thread,
-    mut state: State,
+    mut state: PathState,
     bound: u32,
     unfinished: bool,
-    open: &mut Vec<State>,
+    open: &mut Vec<PathState>,
     found: &mut Vec<Path>,
 ) -> Result<(), TooLarge> {
     while let Some(instruction) = thread.code.get(state.at) {
@@ -128,7 +128,7 @@ fn walk(
                     round = *met;
                     *met += 1;
                 }
-                state.path.steps.push(Step { at: state.at, value, round });
+                state.path.steps.push(PathEvent { at: state.at, value, round });
                 if let Some(destination) = destination.as_ref().filter(|_| operation.reads()) {
                     // The number is not known yet: the search chooses the write.
                     state.path.registers.insert(destination.clone(), Value::Read(step));
@@ -156,7 +156,7 @@ fn walk(
                     continue;
                 }
                 // Both ways are paths; the values of reads decide which of them an execution takes.
-                let mut taken = State {
+                let mut taken = PathState {
                     path: state.path.clone(),
                     at: *target,
                     runs: state.runs.clone(),

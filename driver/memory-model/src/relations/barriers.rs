@@ -15,7 +15,7 @@ use crate::relation::Relation;
 use crate::row::Row;
 
 use super::Sets;
-use super::groups::{Groups, Scopes};
+use super::groups::{Partition, Scopes};
 
 /// Pairs of barriers that synchronize through a control barrier. They do not depend on reads-from, so the trace fixes
 /// them.
@@ -30,7 +30,7 @@ pub(super) fn synchronize<R: Row>(
         Action::ControlBarrier { execution } => Some(execution),
         _ => None,
     };
-    let together = Groups::by(trace.len(), |event| trace.events[event].instance).relation();
+    let together = Partition::by(trace.len(), |event| trace.events[event].instance).relation();
     let meet = scopes.mutual(trace.len(), execution).and(&together).irreflexive();
     let or_same = program_order.clone().reflexive();
     let before = or_same.clone().from(&sets.releases.and(&sets.fences)).to(&sets.control_barriers);

@@ -8,13 +8,13 @@ use crate::relation::Relation;
 use crate::row::Row;
 
 /// The events in disjoint sets, by a key; events without a key are in none.
-pub(super) struct Groups<R: Row> {
+pub(super) struct Partition<R: Row> {
     /// For each event, the number of its set.
     of: Vec<Option<usize>>,
     sets: Vec<R>,
 }
 
-impl<R: Row> Groups<R> {
+impl<R: Row> Partition<R> {
     /// The sets of the events below `n` with equal keys.
     pub(super) fn by<K: Ord>(n: usize, key: impl Fn(usize) -> Option<K>) -> Self {
         let mut numbers = BTreeMap::new();
@@ -55,7 +55,7 @@ const SCOPES: [Scope; 6] =
 
 /// For each scope, the events of each of its instances.
 pub(super) struct Scopes<R: Row> {
-    instances: [Groups<R>; 6],
+    instances: [Partition<R>; 6],
 }
 
 impl<R: Row> Scopes<R> {
@@ -69,11 +69,11 @@ impl<R: Row> Scopes<R> {
             (Agent::Device { device, .. }, Scope::Device) => (1, device as usize),
             _ => (2, trace.events[event].thread),
         };
-        Self { instances: SCOPES.map(|scope| Groups::by(trace.len(), |event| Some(key(event, scope)))) }
+        Self { instances: SCOPES.map(|scope| Partition::by(trace.len(), |event| Some(key(event, scope)))) }
     }
 
     /// The instances of one scope.
-    pub(super) fn of(&self, scope: Scope) -> &Groups<R> {
+    pub(super) fn of(&self, scope: Scope) -> &Partition<R> {
         &self.instances[scope as usize]
     }
 
@@ -96,7 +96,7 @@ impl<R: Row> Scopes<R> {
 }
 
 /// For each event, the events above it in each set of `groups`: an order of the sets.
-pub(super) fn ascending<R: Row>(groups: &Groups<R>) -> Relation<R> {
+pub(super) fn ascending<R: Row>(groups: &Partition<R>) -> Relation<R> {
     let n = groups.of.len();
     let mut relation: Relation<R> = Relation::new(n);
     let mut above = vec![R::default(); groups.sets.len()];

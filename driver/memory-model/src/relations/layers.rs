@@ -17,7 +17,7 @@ use crate::relation::Relation;
 use crate::row::Row;
 
 use super::coverage::Covering;
-use super::groups::Groups;
+use super::groups::Partition;
 
 /// A part of a partition of the locations, chosen so that each event accesses at most one class of bytes in it.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ pub(super) fn layers<R: Row>(trace: &Trace, model: Model, covering: &Covering<'_
             let Location { object, bytes } = &trace.operation(event).access()?.location;
             (!bytes.is_empty()).then_some((*object, bytes.start, bytes.end))
         };
-        return vec![Layer::new(covering, model, Groups::by(trace.len(), bytes).relation())];
+        return vec![Layer::new(covering, model, Partition::by(trace.len(), bytes).relation())];
     }
     let mut layers: Vec<Vec<Option<usize>>> = Vec::new();
     for (class, events) in classes(trace).into_iter().enumerate() {
@@ -69,7 +69,7 @@ pub(super) fn layers<R: Row>(trace: &Trace, model: Model, covering: &Covering<'_
         events.iter().for_each(|&event| layers[at][event] = Some(class));
     }
     let layer = |class: Vec<Option<usize>>| {
-        Layer::new(covering, model, Groups::by(trace.len(), |event| class[event]).relation())
+        Layer::new(covering, model, Partition::by(trace.len(), |event| class[event]).relation())
     };
     layers.into_iter().map(layer).collect()
 }

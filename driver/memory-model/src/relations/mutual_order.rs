@@ -17,13 +17,13 @@ use crate::model::Model;
 use crate::relation::Relation;
 use crate::row::Row;
 
-use super::groups::Groups;
+use super::groups::Partition;
 use super::{Choice, Frame, Source};
 
 /// Pairs of accesses through the same reference; reflexive.
 pub(super) fn same_reference<R: Row>(trace: &Trace) -> Relation<R> {
     let reference = |event: usize| trace.operation(event).access().map(|access| access.reference);
-    Groups::by(trace.len(), reference).relation()
+    Partition::by(trace.len(), reference).relation()
 }
 
 /// Pairs of mutually ordered atomics.
@@ -34,7 +34,7 @@ pub(super) fn mutual_order<R: Row>(trace: &Trace, in_scope: &Relation<R>, model:
         let Location { object, bytes } = &access.location;
         Some((*object, bytes.start, bytes.end, access.reference, apart(event)))
     };
-    Groups::by(trace.len(), key).relation().and(in_scope).irreflexive()
+    Partition::by(trace.len(), key).relation().and(in_scope).irreflexive()
 }
 
 /// Scoped modification order extended to reads.

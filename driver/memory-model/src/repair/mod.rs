@@ -87,7 +87,7 @@ pub fn repair(
     effort: Effort,
 ) -> Result<Option<Repair>, TooLarge> {
     let Effort { programs: left, only_barriers, .. } = effort;
-    let mut search = Search { filter, options: *options, tried: HashSet::new(), left, spent: 0, only_barriers };
+    let mut search = RepairSearch { filter, options: *options, tried: HashSet::new(), left, spent: 0, only_barriers };
     search.options.limits.steps = effort.steps;
     let in_all = for_steps("the search for a repair takes too many steps");
     let race = search.find_race(program).map_err(&in_all)?;
@@ -137,7 +137,7 @@ fn for_steps(what: &'static str) -> impl Fn(TooLarge) -> TooLarge {
     move |bound| if bound.on == Bound::Steps { TooLarge::steps(what, bound.bound) } else { bound }
 }
 
-struct Search<'a> {
+struct RepairSearch<'a> {
     filter: Option<&'a Condition>,
     options: Options,
     tried: HashSet<BTreeSet<Edit>>,
@@ -147,7 +147,7 @@ struct Search<'a> {
     only_barriers: bool,
 }
 
-impl Search<'_> {
+impl RepairSearch<'_> {
     fn find_race(&mut self, program: &Program) -> Result<Option<Execution>, TooLarge> {
         find_race_within(program, self.filter, &self.options, &mut self.spent)
     }

@@ -51,7 +51,7 @@ const MAX_GUESSES: u64 = 4096;
 
 /// The value of a read, as far as it is known.
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum ReadState {
     Unasked,
     /// Being computed: to need it again is a cycle.
     Computing,
@@ -61,28 +61,28 @@ enum State {
 struct Solver<'a> {
     instance: &'a Instance,
     sources: &'a [Option<Source>],
-    states: Vec<State>,
+    states: Vec<ReadState>,
 }
 
 impl<'a> Solver<'a> {
     fn new(instance: &'a Instance, sources: &'a [Option<Source>]) -> Self {
-        Self { instance, sources, states: vec![State::Unasked; sources.len()] }
+        Self { instance, sources, states: vec![ReadState::Unasked; sources.len()] }
     }
 
     /// The value that `event` reads. `None` if it is not decided, depends on itself or has no value.
     fn read(&mut self, event: usize) -> Option<i64> {
         match self.states[event] {
-            State::Known(value) => return value,
-            State::Computing => return None,
-            State::Unasked => {}
+            ReadState::Known(value) => return value,
+            ReadState::Computing => return None,
+            ReadState::Unasked => {}
         }
-        self.states[event] = State::Computing;
+        self.states[event] = ReadState::Computing;
         let value = match self.sources[event] {
             None => None,
             Some(Source::Initial) => self.initial(event),
             Some(Source::Write(write)) => self.written(write),
         };
-        self.states[event] = if value.is_some() { State::Known(value) } else { State::Unasked };
+        self.states[event] = if value.is_some() { ReadState::Known(value) } else { ReadState::Unasked };
         value
     }
 
@@ -127,7 +127,7 @@ fn guess(solver: &mut Solver<'_>, guessed: bool, solved: &mut Solved, left: &mut
     let circular: Vec<_> = (0..solver.sources.len()).filter(|&event| is_cyclic(solver, event)).collect();
     let Some(&first) = circular.first() else {
         let read: Vec<_> =
-            solver.states.iter().map(|state| if let State::Known(value) = state { *value } else { None }).collect();
+            solver.states.iter().map(|state| if let ReadState::Known(value) = state { *value } else { None }).collect();
         let values = Values { read, out_of_thin_air: guessed };
         if is_solution(solver, &values) {
             solved.solutions.push(values);
@@ -154,7 +154,7 @@ fn guess(solver: &mut Solver<'_>, guessed: bool, solved: &mut Solved, left: &mut
             TooLarge::new("the values of an execution depend on themselves and take too many guesses", MAX_GUESSES)
         })?;
         let states = solver.states.clone();
-        solver.states[event] = State::Known(Some(value));
+        solver.states[event] = ReadState::Known(Some(value));
         solver.read_all();
         guess(solver, true, solved, left)?;
         solver.states = states;
@@ -167,7 +167,7 @@ fn is_cyclic(solver: &Solver<'_>, event: usize) -> bool {
     let mut path = vec![event];
     let mut seen = vec![false; solver.states.len()];
     while let Some(at) = path.pop() {
-        if matches!(solver.states[at], State::Known(_)) || std::mem::replace(&mut seen[at], true) {
+        if matches!(solver.states[at], ReadState::Known(_)) || std::mem::replace(&mut seen[at], true) {
             continue;
         }
         let Some(Source::Write(write)) = solver.sources[at] else { continue };
@@ -254,7 +254,7 @@ fn around(solver: &Solver<'_>, event: usize, unknown: usize, depth: usize) -> Op
             Value::Constant(number) => Some(Affine::constant(*number)),
             Value::Read(read) if *read == unknown => Some(Affine { scale: 1, offset: 0 }),
             Value::Read(read) => match solver.states[*read] {
-                State::Known(value) => value.map(Affine::constant),
+                ReadState::Known(value) => value.map(Affine::constant),
                 _ => around(solver, *read, unknown, depth.checked_sub(1)?),
             },
             Value::Binary(binary, a, b, _) => {

@@ -1,6 +1,6 @@
 //! The dependencies between two accesses, as steps of a picture.
 
-use super::events::{Barrier, Event};
+use super::events::{Barrier, SyncEvent};
 use super::report::{CommandRace, stages};
 use super::scope::Accesses;
 use crate::check::step::FoundStep;
@@ -17,27 +17,27 @@ impl CommandRace<'_> {
         steps
     }
 
-    fn step(&self, number: u64, event: &Event) -> Option<FoundStep> {
+    fn step(&self, number: u64, event: &SyncEvent) -> Option<FoundStep> {
         let after = |signals: &[super::Signal]| signals.iter().map(|signal| signal.event).collect();
         let (queue, text, after) = match event {
-            Event::Submission if self.points.1.queue.is_none() || number != self.points.1.submitted => return None,
-            Event::Submission => (None, format!("vkQueueSubmit of {}", self.name(self.pair.1)), Vec::new()),
-            Event::Barrier { queue, barriers, .. } => {
+            SyncEvent::Submission if self.points.1.queue.is_none() || number != self.points.1.submitted => return None,
+            SyncEvent::Submission => (None, format!("vkQueueSubmit of {}", self.name(self.pair.1)), Vec::new()),
+            SyncEvent::Barrier { queue, barriers, .. } => {
                 (Some(*queue), format!("vkCmdPipelineBarrier{}", self.sides(barriers)), Vec::new())
             }
-            Event::Signal { queue, stages: scope, .. } => {
+            SyncEvent::Signal { queue, stages: scope, .. } => {
                 let what = "semaphore or fence signalled";
                 let text = queue.map_or_else(|| what.to_owned(), |_| format!("{what} after {}", stages(*scope)));
                 (*queue, text, Vec::new())
             }
-            Event::Set { queue, stages: scope, .. } => {
+            SyncEvent::Set { queue, stages: scope, .. } => {
                 (Some(*queue), format!("vkCmdSetEvent after {}", stages(*scope)), Vec::new())
             }
-            Event::Wait { queue, stages: scope, signals } => {
+            SyncEvent::Wait { queue, stages: scope, signals } => {
                 let text = queue.map_or_else(|| "wait".to_owned(), |_| format!("wait in {}", stages(*scope)));
                 (*queue, text, after(signals))
             }
-            Event::WaitEvents { queue, signals, barriers } => {
+            SyncEvent::WaitEvents { queue, signals, barriers } => {
                 (Some(*queue), format!("vkCmdWaitEvents{}", self.sides(barriers)), after(signals))
             }
         };

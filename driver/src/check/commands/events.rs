@@ -35,7 +35,7 @@ impl Barrier {
 
 /// A dependency in the log.
 #[derive(Clone, Debug)]
-pub(super) enum Event {
+pub(super) enum SyncEvent {
     /// A batch is submitted: what the host did before comes before the batch.
     Submission,
     /// `vkCmdPipelineBarrier`, in submission order of its queue.
@@ -64,13 +64,13 @@ pub(super) struct SetEvent<T> {
 
 /// The dependencies, numbered. Those before the oldest access that is kept are dropped.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct SyncLog {
     /// Number of the first one that is kept.
     first: u64,
-    list: VecDeque<Event>,
+    list: VecDeque<SyncEvent>,
 }
 
-impl Events {
+impl SyncLog {
     /// None, of which the first one gets this number.
     pub(super) fn starting_at(first: u64) -> Self {
         Self { first, list: VecDeque::new() }
@@ -87,13 +87,13 @@ impl Events {
     }
 
     /// Adds an event. Returns its number.
-    pub(super) fn push(&mut self, event: Event) -> u64 {
+    pub(super) fn push(&mut self, event: SyncEvent) -> u64 {
         self.list.push_back(event);
         self.next() - 1
     }
 
     /// The events from a number on, with their numbers.
-    pub(super) fn from(&self, number: u64) -> impl Iterator<Item = (u64, &Event)> {
+    pub(super) fn from(&self, number: u64) -> impl Iterator<Item = (u64, &SyncEvent)> {
         let skip = number.saturating_sub(self.first);
         (self.first + skip..).zip(self.list.iter().skip(skip as usize))
     }

@@ -114,13 +114,13 @@ const CHUNK: u64 = 512 * PAGE;
 
 /// The pages of a chunk.
 #[derive(Clone, Debug)]
-enum Chunk<T> {
+enum PageChunk<T> {
     /// The same value for all bytes.
     Even(T),
     Pages(Box<[Page<T>]>),
 }
 
-impl<T: Copy + PartialEq + Default> Chunk<T> {
+impl<T: Copy + PartialEq + Default> PageChunk<T> {
     fn at(&self, byte: u64) -> T {
         match self {
             Self::Even(value) => *value,
@@ -171,7 +171,7 @@ impl<T: Copy + PartialEq + Default> Chunk<T> {
 /// A map from addresses to values, in chunks of pages.
 #[derive(Clone, Debug)]
 pub(super) struct Pages<T> {
-    chunks: BTreeMap<u64, Chunk<T>>,
+    chunks: BTreeMap<u64, PageChunk<T>>,
 }
 
 impl<T> Default for Pages<T> {
@@ -206,7 +206,7 @@ impl<T: Copy + PartialEq + Default> Pages<T> {
     /// Sets all bytes of a range.
     pub(super) fn set(&mut self, range: Range<u64>, value: T) {
         for (number, part) in parts(range, CHUNK) {
-            self.chunks.entry(number).or_insert_with(|| Chunk::Even(T::default())).set(part, value);
+            self.chunks.entry(number).or_insert_with(|| PageChunk::Even(T::default())).set(part, value);
         }
     }
 
@@ -223,8 +223,8 @@ impl<T: Copy + PartialEq + Default> Pages<T> {
             let base = number * CHUNK;
             match self.chunks.get(&number) {
                 None => runs.add(base + part.start..base + part.end, T::default()),
-                Some(Chunk::Even(value)) => runs.add(base + part.start..base + part.end, *value),
-                Some(Chunk::Pages(pages)) => {
+                Some(PageChunk::Even(value)) => runs.add(base + part.start..base + part.end, *value),
+                Some(PageChunk::Pages(pages)) => {
                     for (number, part) in parts(part, PAGE) {
                         let (page, base) = (&pages[number as usize], base + number * PAGE);
                         let mut at = part.start;
@@ -255,7 +255,7 @@ impl<T: Copy + PartialEq + Default> Pages<T> {
     pub(super) fn change(&mut self, mut change: impl FnMut(T) -> T) {
         self.chunks.retain(|_, chunk| {
             chunk.change(&mut change);
-            !matches!(chunk, Chunk::Even(value) if *value == T::default())
+            !matches!(chunk, PageChunk::Even(value) if *value == T::default())
         });
     }
 

@@ -43,7 +43,7 @@ use super::names::{KernelNames, WorkgroupGrid};
 use crate::exec::{Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
 use crate::memory::Closed;
 use crate::sync::{Counter, FenceState};
-use events::{Event, Events};
+use events::{SyncEvent, SyncLog};
 pub(in crate::check) use kinds::Kinds;
 use memory::{AccessId, Cell, Pages, Sets};
 use order::{Order, Point};
@@ -88,7 +88,7 @@ struct Ordered {
 
 #[derive(Debug, Default)]
 struct LogState {
-    events: Events,
+    events: SyncLog,
     signals: Signals,
     /// The events of the signals that the host has waited for.
     awaited: HashSet<u64, FixedState>,
@@ -180,7 +180,7 @@ impl Commands {
     /// The host signals a semaphore.
     pub(crate) fn host_signals(&self, counter: &Arc<Counter>, value: u64) {
         let mut state = self.state.lock();
-        let submitted = state.events.push(Event::Submission);
+        let submitted = state.events.push(SyncEvent::Submission);
         let signal = state.signal(None, submitted, Stages::NONE);
         state.signals.counter_signalled(counter, value, signal);
     }
@@ -222,7 +222,7 @@ impl Commands {
     /// A batch is submitted.
     fn submitted(&self, id: SubmissionId) {
         let mut state = self.state.lock();
-        let event = state.events.push(Event::Submission);
+        let event = state.events.push(SyncEvent::Submission);
         state.submitted.insert(id, event);
     }
 
@@ -232,7 +232,7 @@ impl Commands {
         let stages = batch.semaphore_stages.iter().flat_map(|stages| &stages.waits);
         for ((counter, value), stages) in batch.waits.iter().zip(stages) {
             let signals = state.signals.of_counter(counter, *value).counted(checker);
-            state.events.push(Event::Wait { queue, stages: Stages::second_scope(*stages), signals });
+            state.events.push(SyncEvent::Wait { queue, stages: Stages::second_scope(*stages), signals });
         }
     }
 
@@ -246,14 +246,14 @@ impl Commands {
         let queue = current.queue;
         for dependency in recording.dependencies_at(id.phase, false) {
             state.transitions(checker, &current, &dependency.barriers);
-            state.events.push(Event::Barrier { queue, submitted, barriers: barriers(&dependency.barriers) });
+            state.events.push(SyncEvent::Barrier { queue, submitted, barriers: barriers(&dependency.barriers) });
         }
         if let Some([Work::WaitEvents(events), ..]) = recording.phases.get(id.phase) {
             let signals: SmallVec<_> = events.iter().filter_map(|event| state.signals.of_event(event, queue)).collect();
             for dependency in recording.dependencies_at(id.phase, true) {
                 state.transitions(checker, &current, &dependency.barriers);
                 let (signals, barriers) = (signals.clone(), barriers(&dependency.barriers));
-                state.events.push(Event::WaitEvents { queue, signals, barriers });
+                state.events.push(SyncEvent::WaitEvents { queue, signals, barriers });
             }
         }
     }
@@ -318,14 +318,14 @@ impl LogState {
     fn host_waits(&mut self, checker: &Checker, mut signals: SmallVec<[Signal; 2]>) {
         signals.retain(|signal| self.awaited.insert(signal.event));
         if !signals.is_empty() {
-            self.events.push(Event::Wait { queue: None, stages: Stages::NONE, signals });
+            self.events.push(SyncEvent::Wait { queue: None, stages: Stages::NONE, signals });
             self.advise(checker);
         }
     }
 
     /// A semaphore or a fence is signalled after these stages.
     fn signal(&mut self, queue: Option<u32>, submitted: u64, stages: Stages) -> Signal {
-        Signal::new(self.events.push(Event::Signal { queue, submitted, stages }), queue, stages)
+        Signal::new(self.events.push(SyncEvent::Signal { queue, submitted, stages }), queue, stages)
     }
 
     fn current(&self, id: CommandId, recording: &Recording, submitted: u64) -> Current {

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::chain::{ChainState, Reaches, add_stages, reach, reach_mut, stages};
-use super::events::{Barrier, Event, Events, SetEvent};
+use super::events::{Barrier, SetEvent, SyncEvent, SyncLog};
 use super::host::HostDependencies;
 use super::scope::{Accesses, Side, Stage, Stages};
 use super::signalled::{Signal, SignalSet, SignalUnion};
@@ -134,11 +134,11 @@ impl Order {
 
     /// Follows the log up to its end. Ranges that do not meet `extent`, which contains all that the access touched, are
     /// skipped.
-    pub(super) fn follow(&mut self, events: &Events, extent: &Range<u64>) {
+    pub(super) fn follow(&mut self, events: &SyncLog, extent: &Range<u64>) {
         for (number, event) in events.from(self.next) {
             match event {
-                Event::Submission => {}
-                Event::Barrier { queue, submitted, barriers } => {
+                SyncEvent::Submission => {}
+                SyncEvent::Barrier { queue, submitted, barriers } => {
                     if self.precedes_submission(*submitted) {
                         // A submission, too, makes visible to all of it what the host knows to be done.
                         self.see_all(*queue, Stages::COMMANDS);
@@ -150,7 +150,7 @@ impl Order {
                         self.barriers(number, (*queue, barriers), extent, &so_far);
                     }
                 }
-                Event::Signal { queue, submitted, stages } => {
+                SyncEvent::Signal { queue, submitted, stages } => {
                     if self.is_in_scope(*queue, *submitted, *stages) {
                         // What was submitted when the host knew of it comes after it, and so do later submissions.
                         let later = self.precedes_submission(*submitted);
@@ -158,7 +158,7 @@ impl Order {
                     }
                     queue.inspect(|queue| self.to_host.signal(number, *queue, *stages));
                 }
-                Event::Set { queue, object, submitted, stages } => {
+                SyncEvent::Set { queue, object, submitted, stages } => {
                     // Waits are for the last time that their queue set the object.
                     self.set.retain(|set| (set.queue, set.object) != (*queue, *object));
                     // The wait is on the same queue, so what the host knew is ordered before it and visible to it: only
@@ -174,7 +174,7 @@ impl Order {
                     }
                     self.to_host.set((number, *object), *queue, *stages);
                 }
-                Event::Wait { queue, stages, signals } => {
+                SyncEvent::Wait { queue, stages, signals } => {
                     let is_after = self.signals.has_any(signals);
                     // What comes before a barrier to the host is done when the host knows of the barrier.
                     let is_seen = self.to_host.wait(*queue, *stages, signals);
@@ -184,7 +184,7 @@ impl Order {
                         _ => {}
                     }
                 }
-                Event::WaitEvents { queue, signals, barriers } => {
+                SyncEvent::WaitEvents { queue, signals, barriers } => {
                     for Barrier { src, dst, .. } in &**barriers {
                         self.to_host.pass_from(signals, *queue, src, dst);
                     }

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::Site;
 
-use super::events::{Barrier, Event};
+use super::events::{Barrier, SyncEvent};
 use super::order::Point;
 use super::report::{self, CommandInfo};
 use super::scope::{Accesses, Side, Stage, Stages};
@@ -22,8 +22,8 @@ use crate::exec::{self, CommandId, Recording, Work};
 use crate::sync::Counter;
 
 /// The barriers of a dependency as the log has them.
-pub(super) fn barriers(of: &[exec::Barrier]) -> Arc<[Barrier]> {
-    let one = |barrier: &exec::Barrier| Barrier {
+pub(super) fn barriers(of: &[exec::MemoryDependency]) -> Arc<[Barrier]> {
+    let one = |barrier: &exec::MemoryDependency| Barrier {
         src: Side::source(barrier.src),
         dst: Side::destination(barrier.dst),
         memory: barrier.memory.clone(),
@@ -89,20 +89,20 @@ impl LogState {
         let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
         let Current { queue, submitted, .. } = *current;
         let object = Arc::as_ptr(event).addr();
-        let number = self.events.push(Event::Set { queue, object, submitted, stages });
+        let number = self.events.push(SyncEvent::Set { queue, object, submitted, stages });
         let signal = Signal::new(number, Some(queue), stages);
         self.signals.counter_signalled(event, 1, signal);
     }
 
     /// Layout transitions read and write the memory of their images, between the scopes of their barriers.
-    pub(super) fn transitions(&mut self, checker: &Checker, current: &Current, of: &[exec::Barrier]) {
+    pub(super) fn transitions(&mut self, checker: &Checker, current: &Current, of: &[exec::MemoryDependency]) {
         for barrier in of.iter().filter(|barrier| barrier.transition) {
             let Some(ranges) = &barrier.memory else { continue };
             // It comes after what the first scope has, and before what the second scope has.
             let Barrier { src, dst, memory, .. } = barriers(std::slice::from_ref(barrier))[0].clone();
             let (queue, submitted, access) = (current.queue, current.submitted, Accesses::TRANSFER_WRITE);
             let itself = Barrier::new(src, Side::of(Stage::LayoutTransition, Accesses::NONE), memory);
-            let number = self.events.push(Event::Barrier { queue, submitted, barriers: [itself].into() });
+            let number = self.events.push(SyncEvent::Barrier { queue, submitted, barriers: [itself].into() });
             let point = Point { queue: Some(queue), submitted, stage: Stage::LayoutTransition, access };
             let order = self.order(point, extent(ranges.iter()));
             self.orders[order as usize].order.comes_before_all_of(number, queue, &dst);

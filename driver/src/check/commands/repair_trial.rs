@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use smallvec::smallvec;
 
-use super::events::{Barrier, Event, Events};
+use super::events::{Barrier, SyncEvent, SyncLog};
 use super::order::{Lack, Order, Point};
 use super::scope::Stages;
 use super::signalled::Signal;
@@ -13,18 +13,18 @@ use super::signalled::Signal;
 /// The observed execution after an access, with more dependencies.
 pub(super) struct RepairTrial {
     order: Order,
-    events: Events,
+    events: SyncLog,
 }
 
 impl RepairTrial {
     /// What is ordered after an access, by all dependencies so far.
     pub(super) fn new(order: &Order) -> Self {
-        Self { order: order.clone(), events: Events::starting_at(order.next()) }
+        Self { order: order.clone(), events: SyncLog::starting_at(order.next()) }
     }
 
     /// A barrier on a queue, in this submission.
     pub(super) fn barrier(mut self, queue: u32, submitted: u64, barrier: Barrier) -> Self {
-        self.events.push(Event::Barrier { queue, submitted, barriers: [barrier].into() });
+        self.events.push(SyncEvent::Barrier { queue, submitted, barriers: [barrier].into() });
         self
     }
 
@@ -42,8 +42,8 @@ impl RepairTrial {
 
     fn wait_for(mut self, from: Option<u32>, queue: Option<u32>, stages: Stages) -> Self {
         let (scope, submitted) = (Stages::COMMANDS, self.order.at.submitted);
-        let number = self.events.push(Event::Signal { queue: from, submitted, stages: scope });
-        self.events.push(Event::Wait { queue, stages, signals: smallvec![Signal::new(number, from, scope)] });
+        let number = self.events.push(SyncEvent::Signal { queue: from, submitted, stages: scope });
+        self.events.push(SyncEvent::Wait { queue, stages, signals: smallvec![Signal::new(number, from, scope)] });
         self
     }
 

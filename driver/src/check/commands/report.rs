@@ -7,7 +7,7 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::BindingKind;
 
 use super::AccessInfo;
-use super::events::{Barrier, Event, Events};
+use super::events::{Barrier, SyncEvent, SyncLog};
 use super::order::{Lack, Order, Point};
 use super::repair_trial::RepairTrial;
 use super::scope::{Accesses, Side, Stage, Stages};
@@ -118,7 +118,7 @@ pub(super) struct CommandRace<'a> {
     pub(super) points: (Point, Point),
     /// What is ordered after the first access, by these events.
     pub(super) order: &'a Order,
-    pub(super) events: &'a Events,
+    pub(super) events: &'a SyncLog,
 }
 
 /// Reports the race: as an advice, if the later access is only expected.
@@ -209,7 +209,7 @@ impl CommandRace<'_> {
         let mut list: Vec<&Barrier> = Vec::new();
         for (_, event) in self.events.from(self.order.born()) {
             match event {
-                Event::Barrier { queue, barriers, .. } if Some(*queue) == self.points.1.queue => {
+                SyncEvent::Barrier { queue, barriers, .. } if Some(*queue) == self.points.1.queue => {
                     list.extend(&**barriers)
                 }
                 _ => {}
@@ -221,7 +221,7 @@ impl CommandRace<'_> {
     /// The stages in which the later command's queue waits for a signal that comes after the first access.
     fn waits_in(&self) -> Option<Stages> {
         let of = self.events.from(self.order.born()).filter_map(|(_, event)| match event {
-            Event::Wait { queue, stages, signals } if *queue == self.points.1.queue => {
+            SyncEvent::Wait { queue, stages, signals } if *queue == self.points.1.queue => {
                 signals.iter().any(|signal| self.order.has_signal(signal)).then_some(*stages)
             }
             _ => None,

@@ -27,13 +27,13 @@ struct CounterSignals {
 
 /// What a wait depends on.
 #[derive(Debug, Default)]
-pub(super) struct Awaited {
+pub(super) struct AwaitedSignals {
     pub(super) signals: SmallVec<[Signal; 2]>,
     /// Whether the signal that the wait is for was forgotten, so that these came later. What they order may race.
     pub(super) is_later: bool,
 }
 
-impl Awaited {
+impl AwaitedSignals {
     /// The signals; that they are later ones is counted.
     pub(super) fn counted(self, checker: &Checker) -> SmallVec<[Signal; 2]> {
         if self.is_later {
@@ -88,18 +88,18 @@ impl Signals {
 
     /// The signals that a wait for a value depends on: those that reached it first (Vulkan, "Semaphore Waiting": one
     /// signal operation). Nothing signalled the first value of a timeline.
-    pub(super) fn of_counter(&self, counter: &Arc<Counter>, value: u64) -> Awaited {
+    pub(super) fn of_counter(&self, counter: &Arc<Counter>, value: u64) -> AwaitedSignals {
         let Some(CounterSignals { signals, dropped, forgotten, .. }) = self.counters.get(&Arc::as_ptr(counter).addr())
         else {
-            return Awaited::default();
+            return AwaitedSignals::default();
         };
         if dropped.is_some_and(|dropped| value <= dropped) || value <= counter.initial() {
-            return Awaited::default();
+            return AwaitedSignals::default();
         }
         let reached = signals.iter().map(|(reached, _)| *reached).filter(|reached| *reached >= value);
-        let Some(first) = reached.min() else { return Awaited::default() };
+        let Some(first) = reached.min() else { return AwaitedSignals::default() };
         let signals = signals.iter().filter(|(reached, _)| *reached == first).map(|(_, signal)| *signal).collect();
-        Awaited { signals, is_later: first != value && forgotten.is_some_and(|forgotten| value <= forgotten) }
+        AwaitedSignals { signals, is_later: first != value && forgotten.is_some_and(|forgotten| value <= forgotten) }
     }
 
     /// The last signal of an event by a queue: those of other queues are not in the first scope of its waits.
@@ -119,13 +119,13 @@ impl Signals {
     }
 
     /// The end of the last batch of a queue up to a serial.
-    pub(super) fn of_submission(&self, queue: u32, serial: u64) -> Awaited {
-        let Some(batches) = self.queues.get(&queue) else { return Awaited::default() };
+    pub(super) fn of_submission(&self, queue: u32, serial: u64) -> AwaitedSignals {
+        let Some(batches) = self.queues.get(&queue) else { return AwaitedSignals::default() };
         let last = batches.iter().rev().find(|(of, _)| *of <= serial);
         // Serials count from 1.
         let is_later = last.is_none() && serial > 0 && batches.len() >= MAX_SIGNALS;
         let later = batches.front().filter(|_| is_later);
-        Awaited { signals: last.or(later).map(|(_, signal)| *signal).into_iter().collect(), is_later }
+        AwaitedSignals { signals: last.or(later).map(|(_, signal)| *signal).into_iter().collect(), is_later }
     }
 
     /// Forgets objects without another owner, and those all of whose signals are dropped: before event `first`, and
@@ -153,7 +153,7 @@ mod tests {
         Signal::new(event, Some(queue), Stages::NONE)
     }
 
-    fn events(of: &Awaited) -> Vec<u64> {
+    fn events(of: &AwaitedSignals) -> Vec<u64> {
         of.signals.iter().map(|signal| signal.event).collect()
     }
 

@@ -4,7 +4,7 @@ use foldhash::HashMap;
 use spelter_memory_model::event::Scope as MemoryScope;
 use spelter_shaders::ir::{SiteAction, StorageClass};
 
-use super::{Place, Recorder};
+use super::{AccessedMemory, Recorder};
 use crate::check::log::{Atomics, Entry, Index, MaybeIndex};
 use crate::check::operation::scope;
 
@@ -29,7 +29,7 @@ struct ScopeInstance {
 #[derive(Debug, Default)]
 pub(super) struct Atomic {
     /// Indices into [`Log::atomics`].
-    locations: HashMap<Place, u32>,
+    locations: HashMap<AccessedMemory, u32>,
     /// The last writes of the bytes of each word that an atomic wrote, by object and number of the word.
     writers: HashMap<(u32, u64), [LastWrite; 4]>,
     /// The last write with a scope in each instance of the scope.
@@ -49,7 +49,7 @@ impl Recorder {
     }
 
     /// Notes a write that no acquire can read from.
-    pub(super) fn overwrite(&mut self, Place { object, start, bytes, .. }: Place) {
+    pub(super) fn overwrite(&mut self, AccessedMemory { object, start, bytes, .. }: AccessedMemory) {
         let memory = self.atomic_memory(object);
         if memory.writers.is_empty() {
             return;
@@ -66,7 +66,7 @@ impl Recorder {
         let SiteAction::Atomic { class, scope: within, .. } = action else { return };
         let entry = *self.log.entry(index);
         let Entry { object, start, bytes, reference, .. } = entry;
-        let key = Place { object, start, bytes, reference };
+        let key = AccessedMemory { object, start, bytes, reference };
         let free = self.log.atomics.len() as u32;
         let memory = self.atomic_memory(entry.object);
         let which = *memory.locations.entry(key).or_insert(free);

@@ -13,7 +13,7 @@ use spelter_shaders::compile::Backend;
 use spelter_shaders::ir::{Kernel, Site, SiteData};
 
 use super::trial::{Setting, Trials, diverges};
-use crate::check::confirm::{Candidate, Filter, Pairs, VerdictBudget};
+use crate::check::confirm::{AccessFilter, Candidate, Pairs, VerdictBudget};
 use crate::check::log::{Accessed, Log, Word, word};
 use crate::check::slice::Undecided;
 
@@ -21,13 +21,13 @@ use crate::check::slice::Undecided;
 const MAX_WORDS: usize = 4096;
 
 /// An instruction of the module: its word, and those of the calls through which it is there.
-type Place = (u32, Vec<u32>);
+type InlinedInstruction = (u32, Vec<u32>);
 
 /// Two instructions that race, in the order of their numbers, and the word in which they do.
-type Racing = (Place, Place, Word);
+type Racing = (InlinedInstruction, InlinedInstruction, Word);
 
 /// A suspicion: the later instruction, and how it depends on an earlier one.
-type Suspected = (Place, Relation);
+type Suspected = (InlinedInstruction, Relation);
 
 /// What the kernel as it is does in a setting: each is found out once. `None` if it is not known.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ impl Trials<'_> {
 fn racing(log: &Log, kernel: &Kernel, words: &BTreeSet<Word>, budget: &mut VerdictBudget) -> Option<BTreeSet<Racing>> {
     let mut found = BTreeSet::new();
     for &word in words {
-        let any = Candidate { word, first: Filter::default(), second: Filter::default() };
+        let any = Candidate { word, first: AccessFilter::default(), second: AccessFilter::default() };
         let mut pairs = Pairs::new(log, &any, budget);
         let key = |first: &Accessed, second: &Accessed| {
             let [first, second] = [first, second].map(|access| access.site);
@@ -136,6 +136,6 @@ fn racing(log: &Log, kernel: &Kernel, words: &BTreeSet<Word>, budget: &mut Verdi
     Some(found)
 }
 
-fn place(site: &SiteData) -> Place {
+fn place(site: &SiteData) -> InlinedInstruction {
     (site.word, site.inlined_at.to_vec())
 }

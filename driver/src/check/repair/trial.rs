@@ -21,7 +21,7 @@ use super::change::is_inserted;
 use super::compare::{Unchanged, known};
 use super::kept::{RunPart, TrialRun};
 use crate::check::bounded::Bounded;
-use crate::check::confirm::{Candidate, Filter, VerdictBudget, is_race};
+use crate::check::confirm::{AccessFilter, Candidate, VerdictBudget, is_race};
 use crate::check::dispatch::DispatchRun;
 use crate::check::log::{Log, Word, word};
 use crate::check::slice::Undecided;
@@ -365,7 +365,7 @@ pub(super) fn diverges(run: &TrialRun) -> bool {
 /// The question whether two instructions race in a word, if both access it.
 fn asked(log: &Log, word: Word, (first, second): (Site, Site)) -> Option<Candidate> {
     let has = |site: Site| log.words.get(&word).is_some_and(|all| all.iter().any(|at| log.accessed(*at).site == site));
-    let filter = |site: Site| Filter { site: Some(site), ..Filter::default() };
+    let filter = |site: Site| AccessFilter { site: Some(site), ..AccessFilter::default() };
     (has(first) && has(second)).then(|| Candidate { word, first: filter(first), second: filter(second) })
 }
 

@@ -1,6 +1,6 @@
 //! Memory layout of data types: std140 and std430 (OpenGL 4.6, section 7.6.2.2), and explicit offsets of structures.
 
-use super::number::{Kind, Scalar};
+use super::number::{AmberScalar, Kind};
 use super::types::{Struct, Type};
 
 /// The largest number of scalars of one element, since arrays could have any number.
@@ -21,7 +21,7 @@ pub(crate) struct ScalarSlot {
     /// Bytes from the start of the element.
     pub(crate) offset: u32,
     /// Its type.
-    pub(crate) scalar: Scalar,
+    pub(crate) scalar: AmberScalar,
 }
 
 /// The layout of an element of a buffer.
@@ -41,14 +41,14 @@ impl Layout {
             Type::Array(element, _) => (&**element, true),
             other => (other, false),
         };
-        let mut walk = Walk { rules, slots: Vec::new() };
+        let mut walk = LayoutWalk { rules, slots: Vec::new() };
         let placed = walk.place(element, 0, None)?;
         let align = if array { walk.aggregate(placed.align) } else { placed.align };
         Ok(Self { stride: round_up(placed.size, align)?, slots: walk.slots })
     }
 
     /// The offset and type of the scalar number `index` of a buffer.
-    pub(crate) fn slot(&self, index: usize) -> Option<(usize, Scalar)> {
+    pub(crate) fn slot(&self, index: usize) -> Option<(usize, AmberScalar)> {
         let (element, slot) = (index.checked_div(self.slots.len())?, self.slots[index % self.slots.len()]);
         Some((element.checked_mul(self.stride as usize)? + slot.offset as usize, slot.scalar))
     }
@@ -68,18 +68,18 @@ struct Strides {
     matrix: Option<u32>,
 }
 
-struct Walk {
+struct LayoutWalk {
     rules: Rules,
     slots: Vec<ScalarSlot>,
 }
 
-impl Walk {
+impl LayoutWalk {
     /// The alignment of an array, a column or a structure.
     fn aggregate(&self, align: u32) -> u32 {
         if self.rules == Rules::Std140 { align.max(16) } else { align }
     }
 
-    fn scalar(&mut self, scalar: Scalar, offset: u32) -> Result<(), String> {
+    fn scalar(&mut self, scalar: AmberScalar, offset: u32) -> Result<(), String> {
         if self.slots.len() >= MAX_SLOTS {
             return Err(format!("an element has more than {MAX_SLOTS} scalars"));
         }
@@ -87,7 +87,7 @@ impl Walk {
         Ok(())
     }
 
-    fn vector(&mut self, scalar: Scalar, count: u32, at: u32) -> Result<Placed, String> {
+    fn vector(&mut self, scalar: AmberScalar, count: u32, at: u32) -> Result<Placed, String> {
         (0..count).try_for_each(|i| self.scalar(scalar, add(at, i * scalar.bytes())?))?;
         // Three components are aligned as four.
         let align = count.next_power_of_two() * scalar.bytes();
@@ -113,7 +113,7 @@ impl Walk {
 
     fn matrix(
         &mut self,
-        scalar: Scalar,
+        scalar: AmberScalar,
         columns: u32,
         rows: u32,
         at: u32,
@@ -190,8 +190,8 @@ fn round_up(size: u32, align: u32) -> Result<u32, String> {
 }
 
 /// An unsigned scalar of that many bits.
-pub(super) fn unsigned(bits: u32) -> Scalar {
-    Scalar { kind: Kind::Uint, bits }
+pub(super) fn unsigned(bits: u32) -> AmberScalar {
+    AmberScalar { kind: Kind::Uint, bits }
 }
 
 #[cfg(test)]

@@ -54,14 +54,14 @@ pub(crate) enum Kind {
 
 /// A scalar of a buffer: 8, 16, 32 or 64 bits, floats from 16 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scalar {
+pub(crate) struct AmberScalar {
     /// Its encoding.
     pub(crate) kind: Kind,
     /// Its number of bits.
     pub(crate) bits: u32,
 }
 
-impl Scalar {
+impl AmberScalar {
     /// A scalar type by its name in scripts.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let (kind, bits) = match name {
@@ -138,8 +138,8 @@ impl Scalar {
 mod tests {
     use super::*;
 
-    fn scalar(name: &str) -> Scalar {
-        Scalar::named(name).unwrap_or_else(|| panic!("{name}"))
+    fn scalar(name: &str) -> AmberScalar {
+        AmberScalar::named(name).unwrap_or_else(|| panic!("{name}"))
     }
 
     #[test]

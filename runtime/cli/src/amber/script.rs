@@ -19,7 +19,7 @@ pub(crate) struct Script {
     /// Path → text.
     pub(crate) virtual_files: BTreeMap<String, String>,
     /// `SHADER`.
-    pub(crate) shaders: Vec<Shader>,
+    pub(crate) shaders: Vec<AmberShader>,
     /// `BUFFER` and `IMAGE`.
     pub(crate) buffers: Vec<Buffer>,
     /// `SAMPLER`.
@@ -27,15 +27,15 @@ pub(crate) struct Script {
     /// `PIPELINE` and `DERIVE_PIPELINE`.
     pub(crate) pipelines: Vec<Pipeline>,
     /// In order.
-    pub(crate) commands: Vec<Command>,
+    pub(crate) commands: Vec<AmberCommand>,
 }
 
 impl Script {
     /// The files of its shaders, as it names them.
     pub(crate) fn shader_files(&self) -> impl Iterator<Item = &str> {
         self.shaders.iter().filter_map(|shader| match &shader.source {
-            Source::File(path) => Some(path.as_str()),
-            Source::Inline(_) => None,
+            AmberSource::File(path) => Some(path.as_str()),
+            AmberSource::Inline(_) => None,
         })
     }
 }
@@ -55,22 +55,22 @@ pub(crate) enum Need {
 
 /// A compute shader.
 #[derive(Debug)]
-pub(crate) struct Shader {
+pub(crate) struct AmberShader {
     /// Its name.
     pub(crate) name: String,
     /// The place of its declaration.
     pub(crate) at: SourcePosition,
     /// The language of its source.
-    pub(crate) language: Language,
+    pub(crate) language: AmberLanguage,
     /// Its source.
-    pub(crate) source: Source,
+    pub(crate) source: AmberSource,
     /// `TARGET_ENV`.
     pub(crate) target: Option<String>,
 }
 
 /// The language of a shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
+pub(crate) enum AmberLanguage {
     /// `GLSL`.
     Glsl,
     /// `HLSL`.
@@ -85,7 +85,7 @@ pub(crate) enum Language {
 
 /// The source of a shader.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum AmberSource {
     /// In the script.
     Inline(String),
     /// In a file next to the script.
@@ -190,7 +190,7 @@ pub(crate) struct Item {
 
 /// A command and its place.
 #[derive(Debug)]
-pub(crate) struct Command {
+pub(crate) struct AmberCommand {
     /// Its place.
     pub(crate) at: SourcePosition,
     /// Its action.
@@ -215,7 +215,7 @@ pub(crate) enum Action {
         to: usize,
     },
     /// `REPEAT`.
-    Repeat(u32, Vec<Command>),
+    Repeat(u32, Vec<AmberCommand>),
     /// `EXPECT … IDX …`.
     ExpectValues(ExpectValues),
     /// `EXPECT … IDX … SIZE … EQ_RGBA`.

@@ -4,7 +4,7 @@ use half::f16;
 use spelter_driver::vk;
 
 use super::layout::{ScalarSlot, unsigned};
-use super::number::{Kind, Scalar};
+use super::number::{AmberScalar, Kind};
 
 /// An image format.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ impl Texel {
     }
 
     /// The format with `count` channels of a scalar type.
-    pub(crate) fn of(scalar: Scalar, count: u32) -> Option<Self> {
+    pub(crate) fn of(scalar: AmberScalar, count: u32) -> Option<Self> {
         let numeric = match scalar.kind {
             Kind::Int => "SINT",
             Kind::Uint => "UINT",
@@ -100,7 +100,10 @@ impl Texel {
         let mut slots = Vec::new();
         for channel in &self.channels {
             if channel.name != 'X' {
-                slots.push(ScalarSlot { offset, scalar: Scalar { kind: channel.numeric.kind(), bits: channel.bits } });
+                slots.push(ScalarSlot {
+                    offset,
+                    scalar: AmberScalar { kind: channel.numeric.kind(), bits: channel.bits },
+                });
             }
             offset += channel.bits / 8;
         }

@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::number::Scalar;
+use super::number::AmberScalar;
 use super::texel::Texel;
 
 /// The data type of a buffer or of a structure's member.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Type {
     /// `int32`.
-    Scalar(Scalar),
+    Scalar(AmberScalar),
     /// `vec3<int32>`.
-    Vector(Scalar, u32),
+    Vector(AmberScalar, u32),
     /// `mat2x3<float>`: columns, then rows; column-major.
     Matrix {
         /// The type of its elements.
-        scalar: Scalar,
+        scalar: AmberScalar,
         /// Columns.
         columns: u32,
         /// Scalars of a column.
@@ -64,11 +64,11 @@ impl Type {
         if let Some(found) = structs.get(text) {
             return Some(Self::Struct(Rc::clone(found)));
         }
-        if let Some(scalar) = Scalar::named(text) {
+        if let Some(scalar) = AmberScalar::named(text) {
             return Some(Self::Scalar(scalar));
         }
         if let Some((shape, scalar)) = text.strip_suffix('>').and_then(|text| text.split_once('<')) {
-            let scalar = Scalar::named(scalar)?;
+            let scalar = AmberScalar::named(scalar)?;
             if let Some(count) = shape.strip_prefix("vec") {
                 return Some(Self::Vector(scalar, extent(count)?));
             }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::amber::number::Kind;
 
-    const FLOAT: Scalar = Scalar { kind: Kind::Float, bits: 32 };
+    const FLOAT: AmberScalar = AmberScalar { kind: Kind::Float, bits: 32 };
 
     fn parse(text: &str) -> Option<Type> {
         Type::parse(text, &HashMap::new())

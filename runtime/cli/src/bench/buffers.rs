@@ -20,7 +20,7 @@ const PATTERN: usize = 1 << 20;
 pub(super) type Size = (Option<u64>, u64);
 
 /// What an option gives a slot: its name, the format of texels, and the contents.
-type Given<'a> = (&'static str, Option<Format>, &'a Value);
+type SlotContents<'a> = (&'static str, Option<Format>, &'a Value);
 
 /// Makes a buffer for each descriptor of a buffer, and what is bound of it; `None` for null descriptors. Buffers
 /// without an option have the point's size.
@@ -64,7 +64,7 @@ fn slots(info: &BindingInfo) -> impl Iterator<Item = Slot> + use<> {
 }
 
 /// By slot, what options give. The options are known to fit the bindings.
-fn given(inputs: &Inputs) -> BTreeMap<Slot, Given<'_>> {
+fn given(inputs: &Inputs) -> BTreeMap<Slot, SlotContents<'_>> {
     let storage = inputs.bind.iter().map(|bind| (bind.slot, ("--bind", None, &bind.value)));
     let uniform = inputs.uniform.iter().map(|bind| (bind.slot, ("--uniform", None, &bind.value)));
     let texels = inputs.images.texels.iter().map(|texels| match &texels.contents {

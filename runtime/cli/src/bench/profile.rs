@@ -9,7 +9,7 @@ use spelter::{BindingInfo, Context, DispatchTime, Error, Fence, ProfileReport, P
 
 use super::inputs::{Declared, Inputs};
 use super::measure::{MeasuredDispatch, busy_shares};
-use super::resources::{self, BoundResources};
+use super::resources::{self, BenchResources};
 use super::work::OperationCounts;
 use super::{failure, invocations, progress};
 use crate::args::{ProfileArgs, push_bytes};
@@ -96,7 +96,7 @@ fn bind(
     args: &ProfileArgs,
     programs: &[(Program, OperationCounts)],
     inputs: &Inputs,
-) -> Result<BoundResources, Failure> {
+) -> Result<BenchResources, Failure> {
     let mut slots: BTreeMap<(u32, u32), (BindingInfo, &str)> = BTreeMap::new();
     for (program, _) in programs {
         for info in program.bindings() {
@@ -159,7 +159,7 @@ fn totals(report: &ProfileReport, calls: &[Call<'_>], repeat: u32) -> Programs {
 }
 
 /// What is printed.
-struct Shown<'a> {
+struct PrintedProfile<'a> {
     path: &'a Path,
     backend: &'static str,
     workers: usize,
@@ -167,12 +167,12 @@ struct Shown<'a> {
     programs: Programs,
 }
 
-fn shown<'a>(context: &Context, path: &'a Path, report: &'a ProfileReport, programs: Programs) -> Shown<'a> {
+fn shown<'a>(context: &Context, path: &'a Path, report: &'a ProfileReport, programs: Programs) -> PrintedProfile<'a> {
     let properties = context.device().properties();
-    Shown { path, backend: properties.backend.name(), workers: properties.workers, report, programs }
+    PrintedProfile { path, backend: properties.backend.name(), workers: properties.workers, report, programs }
 }
 
-impl Shown<'_> {
+impl PrintedProfile<'_> {
     /// By worker, the part of the time that it was busy.
     fn busy(&self) -> Vec<f64> {
         busy_shares(self.report, self.workers)
@@ -199,7 +199,7 @@ impl Shown<'_> {
     }
 }
 
-fn print(args: &ProfileArgs, shown: &Shown<'_>, output: &mut Output) -> Result<(), Failure> {
+fn print(args: &ProfileArgs, shown: &PrintedProfile<'_>, output: &mut Output) -> Result<(), Failure> {
     if args.json {
         return output.json(&shown.json(args));
     }

@@ -11,7 +11,7 @@ use crate::run::images::{self, BoundImage, BoundSampler};
 use crate::slot::Slot;
 
 /// Resources that are bound to the slots of a context.
-pub(super) struct BoundResources {
+pub(super) struct BenchResources {
     /// Keep them alive.
     _buffers: Vec<Option<Buffer>>,
     _images: Vec<BoundImage>,
@@ -26,7 +26,7 @@ pub(super) fn bind(
     declared: Declared<'_>,
     inputs: &Inputs,
     size: Size,
-) -> Result<BoundResources, Failure> {
+) -> Result<BenchResources, Failure> {
     let empty = inputs.check(declared)?;
     let at = |Slot { group, binding, element }| spelter::Slot { group, binding, element };
     for (slot, info) in empty {
@@ -49,5 +49,5 @@ pub(super) fn bind(
     images.iter().try_for_each(|image| context.bind(at(image.slot), image.bind()))?;
     samplers.iter().try_for_each(|sampler| context.bind(at(sampler.slot), sampler.bind()))?;
     bytes += images.iter().map(BoundImage::bytes).sum::<u64>();
-    Ok(BoundResources { _buffers: buffers, _images: images, _samplers: samplers, bytes })
+    Ok(BenchResources { _buffers: buffers, _images: images, _samplers: samplers, bytes })
 }

@@ -4,7 +4,7 @@ use super::font::{self, HEIGHT, WIDTH};
 use crate::rgb_picture::RgbPicture;
 
 /// Red, green and blue.
-pub(super) type Color = [u8; 3];
+pub(super) type Rgb = [u8; 3];
 
 /// A white picture to draw on.
 pub(super) struct Canvas {
@@ -30,7 +30,7 @@ impl Canvas {
     }
 
     /// Mixes a color into a pixel; a pixel outside of the picture is left out.
-    fn blend(&mut self, x: i64, y: i64, color: Color, alpha: f64) {
+    fn blend(&mut self, x: i64, y: i64, color: Rgb, alpha: f64) {
         let (width, height) = (i64::from(self.picture.width), i64::from(self.picture.height));
         if !(0..width).contains(&x) || !(0..height).contains(&y) {
             return;
@@ -42,7 +42,7 @@ impl Canvas {
     }
 
     /// A line of a width; with `dash`, in pieces of so many pixels.
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), width: f64, color: Color, dash: Option<f64>) {
+    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), width: f64, color: Rgb, dash: Option<f64>) {
         let ((x0, y0), (x1, y1)) = (from, to);
         let (dx, dy) = (x1 - x0, y1 - y0);
         let length = dx.hypot(dy).max(1e-9);
@@ -65,12 +65,12 @@ impl Canvas {
     }
 
     /// A filled circle.
-    pub(super) fn dot(&mut self, at: (f64, f64), radius: f64, color: Color) {
+    pub(super) fn dot(&mut self, at: (f64, f64), radius: f64, color: Rgb) {
         self.line(at, at, radius * 2.0, color, None);
     }
 
     /// A text of one line, its upper edge at `at`, in letters of `scale` times five by seven pixels.
-    pub(super) fn text(&mut self, (x, y): (f64, f64), text: &str, align: Align, scale: usize, color: Color) {
+    pub(super) fn text(&mut self, (x, y): (f64, f64), text: &str, align: Align, scale: usize, color: Rgb) {
         let advance = (WIDTH + 1) * scale;
         let width = (text.chars().count() * advance) as f64;
         let start = match align {

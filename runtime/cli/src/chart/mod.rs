@@ -5,7 +5,7 @@ mod font;
 
 use crate::columns;
 use crate::rgb_picture::RgbPicture;
-use canvas::{Align, Canvas, Color};
+use canvas::{Align, Canvas, Rgb};
 
 /// Pixels of a panel, and of the margins around its axes.
 const WIDTH: u32 = 520;
@@ -19,12 +19,12 @@ const BOTTOM: f64 = 34.0;
 const TITLE: u32 = 34;
 const LEGEND: u32 = 22;
 
-const INK: Color = [40, 40, 40];
-const PALE: Color = [226, 226, 226];
-const GREY: Color = [110, 110, 110];
+const INK: Rgb = [40, 40, 40];
+const PALE: Rgb = [226, 226, 226];
+const GREY: Rgb = [110, 110, 110];
 
 /// Colors that are distinct with the common forms of color blindness (Okabe and Ito 2008).
-const COLORS: [Color; 7] =
+const COLORS: [Rgb; 7] =
     [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233], [90, 90, 90]];
 
 /// A line of a panel.

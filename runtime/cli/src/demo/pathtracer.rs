@@ -19,7 +19,7 @@ const SAMPLES: u32 = 2;
 /// The kernel's push constants.
 #[repr(C)]
 #[derive(Clone, Copy, bytemuck::NoUninit)]
-struct Samples {
+struct PushConstants {
     first: u32,
     count: u32,
     strata: u32,
@@ -38,7 +38,7 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Done, Failure> {
     let record = |context: &Context| {
         (0..samples).step_by(SAMPLES as usize).try_for_each(|first| {
             let dispatch = context.dispatch(&program).bind(0, 0, &camera_buffer).bind(0, 1, &sphere_buffer);
-            let push = Samples { first, count: SAMPLES, strata: STRATA };
+            let push = PushConstants { first, count: SAMPLES, strata: STRATA };
             dispatch.bind(0, 2, &light).push(&push).invocations([WIDTH, HEIGHT, 1])
         })
     };

@@ -24,8 +24,8 @@ pub(crate) fn name() -> String {
 /// The driver's library as a file that outlives this process.
 pub(crate) fn path() -> Result<PathBuf, Failure> {
     match find()? {
-        Found::File(path) => Ok(path),
-        Found::Carried(bytes) => {
+        LibraryLocation::File(path) => Ok(path),
+        LibraryLocation::Carried(bytes) => {
             let path = in_cache(bytes)?;
             write(&path, bytes)?;
             Ok(path)
@@ -44,8 +44,8 @@ fn in_cache(bytes: &[u8]) -> Result<PathBuf, Failure> {
 /// The library's path, without writing it, and whether this program carries it and unpacks it there.
 pub(crate) fn place() -> Result<(PathBuf, bool), Failure> {
     match find()? {
-        Found::File(path) => Ok((path, false)),
-        Found::Carried(bytes) => Ok((in_cache(bytes)?, true)),
+        LibraryLocation::File(path) => Ok((path, false)),
+        LibraryLocation::Carried(bytes) => Ok((in_cache(bytes)?, true)),
     }
 }
 
@@ -53,16 +53,16 @@ pub(crate) fn place() -> Result<(PathBuf, bool), Failure> {
 /// cache may be emptied.
 pub(crate) fn lasting_path(kept: &Path) -> Result<PathBuf, Failure> {
     match find()? {
-        Found::File(path) => Ok(path),
-        Found::Carried(bytes) => write(kept, bytes).map(|()| kept.to_owned()),
+        LibraryLocation::File(path) => Ok(path),
+        LibraryLocation::Carried(bytes) => write(kept, bytes).map(|()| kept.to_owned()),
     }
 }
 
 /// Writes the library to a folder, under its own name and under the loader's.
 pub(crate) fn unpack(folder: &Path) -> Result<[PathBuf; 2], Failure> {
     let bytes = match find()? {
-        Found::Carried(bytes) => bytes.to_owned(),
-        Found::File(path) => std::fs::read(&path).map_err(|error| Failure::file(&path, error))?,
+        LibraryLocation::Carried(bytes) => bytes.to_owned(),
+        LibraryLocation::File(path) => std::fs::read(&path).map_err(|error| Failure::file(&path, error))?,
     };
     let renamed =
         soname::rename(&bytes, loader::NAMES[0]).map_err(|problem| Failure::new(format!("{}: {problem}", name())))?;
@@ -78,17 +78,17 @@ pub(crate) fn has_loader() -> bool {
 }
 
 /// Where the library is.
-enum Found {
+enum LibraryLocation {
     File(PathBuf),
     Carried(&'static [u8]),
 }
 
 /// The library: at the variable's path; with this program, where cargo or a package puts it; or inside.
-fn find() -> Result<Found, Failure> {
+fn find() -> Result<LibraryLocation, Failure> {
     if let Some(path) = variable(VARIABLE) {
         let path = std::path::absolute(path).map_err(Failure::from)?;
         return if path.is_file() {
-            Ok(Found::File(path))
+            Ok(LibraryLocation::File(path))
         } else {
             Err(Failure::new(format!("{VARIABLE}={}: no such file", path.display())))
         };
@@ -104,7 +104,7 @@ fn find() -> Result<Found, Failure> {
     let places = ["deps", ".", "../lib", "../lib/spelter", &multiarch, "..", &unpacked];
     let places = places.map(|place| without_parents(&beside.join(place)));
     let file = places.iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
-    let found = file.map(Found::File).or_else(|| carried::library().map(Found::Carried));
+    let found = file.map(LibraryLocation::File).or_else(|| carried::library().map(LibraryLocation::Carried));
     found.ok_or_else(|| {
         let looked: Vec<_> = places.iter().map(|folder| folder.display().to_string()).collect();
         Failure::new(format!(

@@ -144,10 +144,10 @@ fn given_nulls(args: &RunArgs) -> impl Iterator<Item = Slot> {
 }
 
 /// An option, its slot, and the name that the user wrote for it.
-type Given<'a> = (&'static str, Slot, Option<&'a str>);
+type SlotOption<'a> = (&'static str, Slot, Option<&'a str>);
 
 /// All options.
-pub(super) fn given(args: &RunArgs) -> impl Iterator<Item = Given<'_>> {
+pub(super) fn given(args: &RunArgs) -> impl Iterator<Item = SlotOption<'_>> {
     let storage = args.bind.iter().map(|bind| ("--bind", bind.slot, bind.name.as_deref()));
     let uniform = args.uniform.iter().map(|bind| ("--uniform", bind.slot, bind.name.as_deref()));
     let image = args.images.image.iter().map(|image| ("--image", image.slot, image.name.as_deref()));
@@ -161,7 +161,7 @@ pub(crate) fn info_of(infos: &[BindingInfo], slot: Slot) -> Option<&BindingInfo>
     infos.iter().find(|info| (info.group, info.binding) == (slot.group, slot.binding))
 }
 
-fn check((option, slot, name): Given<'_>, program: &Program) -> Result<(), Failure> {
+fn check((option, slot, name): SlotOption<'_>, program: &Program) -> Result<(), Failure> {
     let wrong = |problem: String| Err(Failure::misuse(format!("{option} {}: {problem}", named(slot, name))));
     let Some(info) = info_of(program.bindings(), slot) else {
         return wrong(format!("{:?} does not use it; {}", program.entry(), used(program)));

@@ -4,7 +4,7 @@
 use spelter::{BindingKind, Program};
 
 use super::bind::{BoundBuffer, BoundResources, info_of};
-use super::report::{Found, find};
+use super::report::{ShownResource, find};
 use crate::args::RunArgs;
 use crate::slot::named;
 
@@ -61,8 +61,8 @@ fn saved_beyond(program: &Program, bound: &BoundResources, args: &RunArgs) -> Op
         let found = find(bound, "--save", (save.slot, &save.name)).ok()?;
         let (name, info) = (named(found.name(), save.name.as_deref()), info_of(program.bindings(), save.slot)?);
         let (what, each) = match found {
-            Found::Image(image) => ("texels", u64::from(image.format.bytes())),
-            Found::Buffer(_) => ("elements", u64::from(info.element_bytes)),
+            ShownResource::Image(image) => ("texels", u64::from(image.format.bytes())),
+            ShownResource::Buffer(_) => ("elements", u64::from(info.element_bytes)),
         };
         let saved = found.bytes().saturating_sub(info.min_bytes.into()).checked_div(each)?;
         let is_result = !info.read_only && info.kind != BindingKind::UniformBuffer;

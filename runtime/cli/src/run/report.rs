@@ -49,7 +49,7 @@ pub(super) fn check(bound: &BoundResources, args: &RunArgs) -> Result<(), Failur
     args.trace.iter().try_for_each(|path| file::check_target(path))?;
     args.save.iter().try_for_each(|save| {
         let found = find(bound, "--save", (save.slot, &save.name))?;
-        if has_extension(save, &["png"]) && !matches!(found, Found::Image(_)) {
+        if has_extension(save, &["png"]) && !matches!(found, ShownResource::Image(_)) {
             let slot = named(save.slot, save.name.as_deref());
             let (path, kind) = (save.path.display(), found.kind());
             let problem = "is no picture, as a storage texture is; a file with another extension gets the bytes";
@@ -74,7 +74,7 @@ pub(super) fn save(context: &Context, bound: &BoundResources, args: &RunArgs) ->
     for save in &args.save {
         let found = find(bound, "--save", (save.slot, &save.name))?;
         match found {
-            Found::Image(image) if has_extension(save, &["png"]) => {
+            ShownResource::Image(image) if has_extension(save, &["png"]) => {
                 let texels = image.texels(context)?;
                 let clamped = image::save(&save.path, image.format, image.sheet(), &texels)?;
                 if clamped == Clamped(true) {
@@ -83,7 +83,7 @@ pub(super) fn save(context: &Context, bound: &BoundResources, args: &RunArgs) ->
                 }
             }
             found => {
-                if matches!(found, Found::Image(_)) && has_extension(save, &OTHER_PICTURES) {
+                if matches!(found, ShownResource::Image(_)) && has_extension(save, &OTHER_PICTURES) {
                     let (slot, path) = (save.slot, save.path.display());
                     notes.push(format!("--save {slot}: {path} has the bytes of the texels; pictures are .png"));
                 }
@@ -104,7 +104,8 @@ pub(super) fn print(
     args: &RunArgs,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let values: Vec<Shown> = args.out.iter().map(|print| read(context, bound, print)).collect::<Result<_, _>>()?;
+    let values: Vec<ShownValues> =
+        args.out.iter().map(|print| read(context, bound, print)).collect::<Result<_, _>>()?;
     let bytes = bound.buffers.iter().map(|bound| bound.buffer.size()).sum();
     let times = Times::new(times, (program, bytes), args);
     if args.json {
@@ -136,12 +137,12 @@ pub(super) fn print(
 
 /// What is bound to a slot and can be shown.
 #[derive(Clone, Copy)]
-pub(super) enum Found<'a> {
+pub(super) enum ShownResource<'a> {
     Buffer(&'a BoundBuffer),
     Image(&'a BoundImage),
 }
 
-impl<'a> Found<'a> {
+impl<'a> ShownResource<'a> {
     /// The slot as text.
     pub(super) fn name(self) -> &'a str {
         match self {
@@ -181,9 +182,9 @@ pub(super) fn find<'a>(
     bound: &'a BoundResources,
     option: &str,
     (slot, name): (Slot, &Option<String>),
-) -> Result<Found<'a>, Failure> {
-    let buffers = || bound.buffers.iter().map(|buffer| (buffer.slot, Found::Buffer(buffer)));
-    let images = || bound.images.iter().map(|image| (image.slot, Found::Image(image)));
+) -> Result<ShownResource<'a>, Failure> {
+    let buffers = || bound.buffers.iter().map(|buffer| (buffer.slot, ShownResource::Buffer(buffer)));
+    let images = || bound.images.iter().map(|image| (image.slot, ShownResource::Image(image)));
     let Some((_, found)) = buffers().chain(images()).find(|(at, _)| *at == slot) else {
         let list: Vec<_> = buffers().chain(images()).map(|(_, found)| found.name()).collect();
         let has = if list.is_empty() { "nothing is bound".into() } else { format!("bound are {}", list.join(", ")) };
@@ -196,7 +197,7 @@ pub(super) fn find<'a>(
 }
 
 /// Values of a buffer or an image, for one `--out`.
-struct Shown<'a> {
+struct ShownValues<'a> {
     slot: Slot,
     /// The slot as text.
     place: &'a str,
@@ -208,12 +209,12 @@ struct Shown<'a> {
     bytes: Vec<u8>,
 }
 
-fn read<'a>(context: &Context, bound: &'a BoundResources, print: &'a Print) -> Result<Shown<'a>, Failure> {
+fn read<'a>(context: &Context, bound: &'a BoundResources, print: &'a Print) -> Result<ShownValues<'a>, Failure> {
     let found = find(bound, "--out", (print.slot, &print.name))?;
     let each = print.element.stride();
     let (first, last) = print.range.unwrap_or((0, found.bytes() / each));
     let bytes = found.read(context, first * each..last * each)?;
-    Ok(Shown {
+    Ok(ShownValues {
         slot: print.slot,
         place: found.name(),
         name: print.name.as_deref(),
@@ -224,7 +225,7 @@ fn read<'a>(context: &Context, bound: &'a BoundResources, print: &'a Print) -> R
     })
 }
 
-impl Shown<'_> {
+impl ShownValues<'_> {
     fn elements(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.chunks_exact(self.element.stride() as usize)
     }

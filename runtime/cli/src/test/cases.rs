@@ -19,12 +19,12 @@ pub(super) struct Case {
     pub(super) path: PathBuf,
     /// The path, or the place of the launch and its shader.
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: CaseKind,
 }
 
 /// How it is run.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum CaseKind {
     Script,
     /// A shader without a launch.
     Shader,
@@ -33,7 +33,7 @@ pub(super) enum Kind {
 }
 
 impl Case {
-    fn of_file(path: PathBuf, kind: Kind) -> Self {
+    fn of_file(path: PathBuf, kind: CaseKind) -> Self {
         Self { name: path.display().to_string(), path, kind }
     }
 
@@ -45,9 +45,9 @@ impl Case {
         };
         let own = files(vec![&self.path]);
         let contents = match &self.kind {
-            Kind::Script => script_contents(&self.path, files),
-            Kind::Shader => shader_contents(&self.path),
-            Kind::Launch(args, text) => {
+            CaseKind::Script => script_contents(&self.path, files),
+            CaseKind::Shader => shader_contents(&self.path),
+            CaseKind::Launch(args, text) => {
                 format!("{text} {} {}", shader_contents(&self.path), files(args.input_files()))
             }
         };
@@ -97,7 +97,7 @@ pub(super) fn find(paths: &[PathBuf], is_checked: bool) -> Result<Vec<Case>, Fai
         let more = if lists.len() > 1 { format!(" and {} more", lists.len() - 1) } else { String::new() };
         output::note(format_args!("passed over: {}{more}; a list of launches must be named", list.display()));
     }
-    match found.iter().find(|case| !matches!(case.kind, Kind::Script)) {
+    match found.iter().find(|case| !matches!(case.kind, CaseKind::Script)) {
         Some(shader) if !is_checked => Err(Failure::usage(format!(
             "{}: a shader has no expectation that could fail: --check checks it",
             shader.name
@@ -111,7 +111,7 @@ fn extension(path: &Path) -> String {
 }
 
 fn of_file(path: PathBuf) -> Case {
-    let kind = if is_shader(&path) { Kind::Shader } else { Kind::Script };
+    let kind = if is_shader(&path) { CaseKind::Shader } else { CaseKind::Script };
     Case::of_file(path, kind)
 }
 

@@ -1,6 +1,6 @@
 //! Comparison of buffers with the expectations of a script.
 
-use crate::amber::number::{Number, Scalar};
+use crate::amber::number::{AmberScalar, Number};
 use crate::amber::script::{Buffer, Comparator, ExpectTexels, ExpectValues, Likeness, Tolerance};
 use crate::amber::types::Type;
 
@@ -46,7 +46,7 @@ fn tolerance(all: &[Tolerance], component: usize) -> Option<Tolerance> {
 }
 
 /// The expected number, rounded to the buffer's type.
-fn rounded(scalar: Scalar, number: Number) -> Result<Number, String> {
+fn rounded(scalar: AmberScalar, number: Number) -> Result<Number, String> {
     Ok(scalar.decode(scalar.encode(number)?))
 }
 

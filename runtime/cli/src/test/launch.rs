@@ -3,7 +3,7 @@
 use spelter::check::{CheckStats, Finding};
 use spelter::choose_entry;
 
-use super::cases::{Case, Kind};
+use super::cases::{Case, CaseKind};
 use super::report::BY_ORDER;
 use crate::amber::Stop;
 use crate::args::{RunArgs, TestArgs};
@@ -43,7 +43,7 @@ impl Launches {
     pub(super) fn new(case: &Case, args: &TestArgs, found: &mut JobFindings) -> Result<Self, Stop> {
         let shader = shader::load(&case.path).map_err(failed)?;
         let (mut runs, mut without) = (Vec::new(), Vec::new());
-        if let Kind::Launch(launch, _) = &case.kind {
+        if let CaseKind::Launch(launch, _) = &case.kind {
             runs.push(run::names::resolved(launch, &shader).map_err(failed)?);
         } else {
             let module = shader.module().map_err(failed)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 
-use super::cases::{Case, Kind};
+use super::cases::{Case, CaseKind};
 use crate::args::{Cli, Command, RunArgs};
 use crate::failure::Failure;
 use crate::file;
@@ -29,7 +29,7 @@ pub(super) fn launches(path: &Path) -> Result<Vec<Case>, Failure> {
         }
         let args = launch(&words).map_err(|problem| Failure::new(format!("{place}: {problem}")))?;
         let name = format!("{place} {}", args.file.display());
-        cases.push(Case { path: args.file.clone(), name, kind: Kind::Launch(Box::new(args), words.join(" ")) });
+        cases.push(Case { path: args.file.clone(), name, kind: CaseKind::Launch(Box::new(args), words.join(" ")) });
     }
     if cases.is_empty() { Err(Failure::file(path, "there is no launch in it")) } else { Ok(cases) }
 }

@@ -24,7 +24,7 @@ use spelter::Schedule;
 use spelter::check::report::Filter;
 use spelter_jobs::{JobArray, digest, earlier, jobs_left};
 
-use crate::amber::script::{Action, Command};
+use crate::amber::script::{Action, AmberCommand};
 use crate::amber::{self, Stop};
 use crate::args::TestArgs;
 use crate::bar::bar;
@@ -33,9 +33,9 @@ use crate::device;
 use crate::failure::Failure;
 use crate::file;
 use crate::output::{self, Output};
-use cases::{Case, Kind};
+use cases::{Case, CaseKind};
 use launch::{JobFindings, Launches};
-use report::{Report, Verdict};
+use report::{JobReport, Verdict};
 
 /// The largest script or shader in bytes.
 const MAX_BYTES: u64 = 64 << 20;
@@ -49,14 +49,14 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
     let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
     let mut results = args.array.open(&array).map_err(wrong)?;
     let mut reports: BTreeMap<_, _> =
-        earlier(results.as_ref(), Report::of_result).map_err(wrong)?.into_iter().collect();
+        earlier(results.as_ref(), JobReport::of_result).map_err(wrong)?.into_iter().collect();
     let before = reports.len();
     if !args.json {
         report::print_earlier(reports.values(), output)?;
     }
     let left = jobs_left(results.as_ref(), &array, args.array.shard);
     let bar = progress(left.count_left(), args.json);
-    let mut runner = Runner { args, filter, latest: None };
+    let mut runner = JobRunner { args, filter, latest: None };
     let mut shown = report::AlreadyPrinted::default();
     for job in left {
         let (at, order) = (job / args.check.orders(), job % args.check.orders());
@@ -99,16 +99,16 @@ fn job_array(cases: &[Case], args: &TestArgs, filter: &Filter) -> JobArray {
 }
 
 /// Runs jobs.
-struct Runner<'a> {
+struct JobRunner<'a> {
     args: &'a TestArgs,
     filter: Filter,
     /// The shader of the latest job, which the next one may need again.
     latest: Option<(String, Launches)>,
 }
 
-impl Runner<'_> {
+impl JobRunner<'_> {
     /// The report of a case in one order.
-    fn report(&mut self, case: &Case, order: u64) -> Report {
+    fn report(&mut self, case: &Case, order: u64) -> JobReport {
         let start = Instant::now();
         let mut found = JobFindings::default();
         let verdict = self.verdict(case, order, &mut found);
@@ -119,11 +119,11 @@ impl Runner<'_> {
         let is_partial = found.stats.is_partial() || found.is_unchecked;
         let checked = self.args.check.check.map(|_| report::CheckedJob::new(found.findings, &self.filter, is_partial));
         let verdict = report::with_check(verdict, checked.as_ref());
-        Report {
+        JobReport {
             has_run: found.has_run,
             is_of_all_orders: !found.has_run && !matches!(verdict, Verdict::Pass(_)),
             time: start.elapsed(),
-            ..Report::new(case.name.clone(), order, verdict, checked)
+            ..JobReport::new(case.name.clone(), order, verdict, checked)
         }
     }
 
@@ -146,7 +146,7 @@ impl Runner<'_> {
     }
 
     fn judge(&mut self, case: &Case, order: u64, found: &mut JobFindings) -> Result<(), Stop> {
-        if matches!(case.kind, Kind::Script) {
+        if matches!(case.kind, CaseKind::Script) {
             return judge_script(&case.path, order, self.args, found);
         }
         let mut launches = match self.latest.take() {
@@ -188,7 +188,7 @@ fn judge_script(path: &Path, order: u64, args: &TestArgs, found: &mut JobFinding
 }
 
 /// Whether a command compares something.
-fn asserts(command: &Command) -> bool {
+fn asserts(command: &AmberCommand) -> bool {
     match &command.what {
         Action::Run { .. } | Action::Copy { .. } => false,
         Action::Repeat(count, inside) => *count > 0 && inside.iter().any(asserts),

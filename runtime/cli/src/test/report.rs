@@ -102,7 +102,7 @@ impl CheckedJob {
 
 /// A job and its result.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct JobReport {
     pub(super) name: String,
     /// The order of --many-seeds.
     pub(super) order: Option<u64>,
@@ -126,7 +126,7 @@ pub(super) struct AlreadyPrinted {
     verdicts: BTreeSet<(String, String)>,
 }
 
-impl Report {
+impl JobReport {
     pub(super) fn new(name: String, order: Option<u64>, verdict: Verdict, checked: Option<CheckedJob>) -> Self {
         let (has_run, is_of_all_orders, is_earlier) = (true, false, false);
         Self { name, order, verdict, checked, has_run, is_of_all_orders, is_earlier, time: Duration::ZERO }
@@ -222,8 +222,11 @@ fn failed(name: &str, message: &str, output: &Output) -> String {
 
 /// Prints the failures of an earlier run: each once, with all its orders. Of a finding there is a line, since a file of
 /// results has no source.
-pub(super) fn print_earlier<'a>(reports: impl Iterator<Item = &'a Report>, output: &mut Output) -> Result<(), Failure> {
-    let mut groups: Vec<(&str, &str, Vec<&Report>)> = Vec::new();
+pub(super) fn print_earlier<'a>(
+    reports: impl Iterator<Item = &'a JobReport>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let mut groups: Vec<(&str, &str, Vec<&JobReport>)> = Vec::new();
     for report in reports {
         let Verdict::Fail { message, .. } = &report.verdict else { continue };
         // The orders of a file follow each other.
@@ -254,7 +257,7 @@ pub(super) fn print_earlier<'a>(reports: impl Iterator<Item = &'a Report>, outpu
 }
 
 /// Prints the summary. An error if a job failed otherwise than by checked mode; else returns the exit status.
-pub(super) fn summary(reports: &[Report], args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn summary(reports: &[JobReport], args: &TestArgs, output: &mut Output) -> Result<u8, Failure> {
     let count = |is: fn(&Verdict) -> bool| reports.iter().filter(|report| is(&report.verdict)).count();
     let passed = count(|verdict| matches!(verdict, Verdict::Pass(_)));
     let failed = count(|verdict| matches!(verdict, Verdict::Fail { .. }));
@@ -262,7 +265,7 @@ pub(super) fn summary(reports: &[Report], args: &TestArgs, output: &mut Output) 
     let partial = reports.iter().filter(|report| report.is_partial()).count();
     if args.json {
         output.json(&json!({
-            "scripts": reports.iter().map(Report::json).collect::<Vec<_>>(),
+            "scripts": reports.iter().map(JobReport::json).collect::<Vec<_>>(),
             "passed": passed,
             "failed": failed,
             "skipped": skipped,
@@ -294,7 +297,7 @@ pub(super) fn summary(reports: &[Report], args: &TestArgs, output: &mut Output) 
 }
 
 /// The numbers of different findings, by their severities.
-fn found(reports: &[Report]) -> String {
+fn found(reports: &[JobReport]) -> String {
     let mut all = BTreeSet::new();
     for report in reports {
         for finding in report.checked.iter().flat_map(|checked| &checked.findings) {
@@ -309,5 +312,5 @@ fn found(reports: &[Report]) -> String {
     if !reports.iter().any(|report| report.has_run) {
         return "no kernel ran".to_owned();
     }
-    report::summary(count, suppressed as usize, not_shown as usize, reports.iter().any(Report::is_partial))
+    report::summary(count, suppressed as usize, not_shown as usize, reports.iter().any(JobReport::is_partial))
 }

@@ -19,7 +19,7 @@ use super::launch::JobFindings;
 use super::objects::{ImageOnDevice, OnDevice, refused};
 use super::{compare, shader};
 use crate::amber::Stop;
-use crate::amber::script::{Action, BoundDescriptors, Command, Item, Pipeline, Script, SubgroupSize};
+use crate::amber::script::{Action, AmberCommand, BoundDescriptors, Item, Pipeline, Script, SubgroupSize};
 use crate::args::DeviceArgs;
 use crate::device;
 
@@ -36,7 +36,7 @@ pub(super) fn script(
     let context = device::for_scripts(&args, check).map_err(|failure| Stop::Fail(failure.to_string()))?;
     let device = context.device();
     let samplers = script.samplers.iter().map(|info| device.create_sampler(info)).collect::<Result<_, _>>();
-    let mut runner = Runner {
+    let mut runner = ScriptRunner {
         script,
         folder,
         device,
@@ -52,7 +52,7 @@ pub(super) fn script(
     ended
 }
 
-struct Runner<'s> {
+struct ScriptRunner<'s> {
     script: &'s Script,
     folder: &'s Path,
     device: &'s Device,
@@ -80,8 +80,8 @@ struct Objects {
     images: BTreeMap<usize, ImageOnDevice>,
 }
 
-impl Runner<'_> {
-    fn command(&mut self, command: &Command) -> Result<(), Stop> {
+impl ScriptRunner<'_> {
+    fn command(&mut self, command: &AmberCommand) -> Result<(), Stop> {
         let place = format!("{}:{}", command.at.line, command.at.column);
         let at = |problem: String| Stop::Fail(format!("{place}: {problem}"));
         let buffers = &self.script.buffers;

@@ -6,7 +6,7 @@ use spelter_shaders::front::spvasm;
 
 use super::tool::{self, ToolResult};
 use crate::amber::Stop;
-use crate::amber::script::{Language, Pipeline, Shader, Source};
+use crate::amber::script::{AmberLanguage, AmberShader, AmberSource, Pipeline};
 use crate::file;
 
 /// The largest shader file in bytes.
@@ -16,23 +16,23 @@ const MAX_BYTES: u64 = 64 << 20;
 const DEFAULT_TARGET: &str = "spv1.0";
 
 /// The words of a pipeline's shader, optimised if the pipeline asks for it.
-pub(super) fn words(shader: &Shader, pipeline: &Pipeline, folder: &Path) -> Result<Vec<u32>, Stop> {
+pub(super) fn words(shader: &AmberShader, pipeline: &Pipeline, folder: &Path) -> Result<Vec<u32>, Stop> {
     let source = match &shader.source {
-        Source::Inline(text) => text.as_bytes().to_vec(),
-        Source::File(path) => load(folder, path)?,
+        AmberSource::Inline(text) => text.as_bytes().to_vec(),
+        AmberSource::File(path) => load(folder, path)?,
     };
     let target = shader.target.as_deref().unwrap_or(DEFAULT_TARGET);
     let words = match shader.language {
-        Language::Glsl => compile(shader, "glsl", target, &source)?,
-        Language::Hlsl => compile(shader, "hlsl", target, &source)?,
-        Language::Assembly => assemble(shader, target, &source)?,
-        Language::Hex => hex(shader, &source)?,
-        Language::Binary => to_words(shader, &source)?,
+        AmberLanguage::Glsl => compile(shader, "glsl", target, &source)?,
+        AmberLanguage::Hlsl => compile(shader, "hlsl", target, &source)?,
+        AmberLanguage::Assembly => assemble(shader, target, &source)?,
+        AmberLanguage::Hex => hex(shader, &source)?,
+        AmberLanguage::Binary => to_words(shader, &source)?,
     };
     if pipeline.passes.is_empty() { Ok(words) } else { optimize(shader, pipeline, &words) }
 }
 
-fn fail(shader: &Shader, problem: &str) -> Stop {
+fn fail(shader: &AmberShader, problem: &str) -> Stop {
     Stop::Fail(format!("{}:{}: shader `{}`: {problem}", shader.at.line, shader.at.column, shader.name))
 }
 
@@ -45,7 +45,7 @@ fn load(folder: &Path, path: &str) -> Result<Vec<u8>, Stop> {
     file::read(&full, MAX_BYTES).map_err(|failure| Stop::Fail(failure.to_string()))
 }
 
-fn compile(shader: &Shader, language: &str, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
+fn compile(shader: &AmberShader, language: &str, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
     let environment = format!("--target-env={}", vulkan(target));
     let mut arguments = vec!["-x", language, "-fshader-stage=compute", &environment];
     let version = format!("--target-spv={target}");
@@ -73,7 +73,7 @@ fn vulkan(target: &str) -> &str {
     }
 }
 
-fn assemble(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
+fn assemble(shader: &AmberShader, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
     match tool::run("spirv-as", &["--target-env", target, "-o", "-", "-"], source)? {
         ToolResult::Output(bytes) => to_words(shader, &bytes),
         ToolResult::Rejected(message) => Err(fail(shader, &message)),
@@ -82,7 +82,7 @@ fn assemble(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32>, St
 }
 
 /// Assembles with Spelter's assembler, which reads the version from a comment; scripts state it outside of the text.
-fn assemble_here(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
+fn assemble_here(shader: &AmberShader, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
     let minor = match target {
         "vulkan1.0" => "0",
         "vulkan1.1" => "3",
@@ -101,7 +101,7 @@ fn assemble_here(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32
 }
 
 /// Words in hexadecimal, between spaces, commas and line ends.
-fn hex(shader: &Shader, source: &[u8]) -> Result<Vec<u32>, Stop> {
+fn hex(shader: &AmberShader, source: &[u8]) -> Result<Vec<u32>, Stop> {
     let text = std::str::from_utf8(source).map_err(|_| fail(shader, "the text is not UTF-8"))?;
     let words = text.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|word| !word.is_empty());
     let word = |word: &str| {
@@ -112,7 +112,7 @@ fn hex(shader: &Shader, source: &[u8]) -> Result<Vec<u32>, Stop> {
 }
 
 /// The words of a SPIR-V file, which may have either byte order.
-fn to_words(shader: &Shader, bytes: &[u8]) -> Result<Vec<u32>, Stop> {
+fn to_words(shader: &AmberShader, bytes: &[u8]) -> Result<Vec<u32>, Stop> {
     if bytes.is_empty() || !bytes.len().is_multiple_of(4) {
         return Err(fail(shader, &format!("{} bytes are not a whole number of words", bytes.len())));
     }
@@ -121,7 +121,7 @@ fn to_words(shader: &Shader, bytes: &[u8]) -> Result<Vec<u32>, Stop> {
     Ok(little.map(|word| if swapped { word.swap_bytes() } else { word }).collect())
 }
 
-fn optimize(shader: &Shader, pipeline: &Pipeline, words: &[u32]) -> Result<Vec<u32>, Stop> {
+fn optimize(shader: &AmberShader, pipeline: &Pipeline, words: &[u32]) -> Result<Vec<u32>, Stop> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     // Only names of passes: an option could name files.
     let passes: Vec<String> =
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::amber;
 
-    fn shader(text: &str) -> Shader {
+    fn shader(text: &str) -> AmberShader {
         let script = amber::parse(&format!("#!amber\n{text}"), Path::new(""));
         script.unwrap_or_else(|stop| panic!("{stop:?}")).shaders.remove(0)
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn hexadecimal_words() {
         let shader = shader("SHADER compute s SPIRV-HEX\n0x07230203, 10000\n  ff\nEND");
-        let Source::Inline(text) = &shader.source else { panic!("{shader:?}") };
+        let AmberSource::Inline(text) = &shader.source else { panic!("{shader:?}") };
         assert_eq!(hex(&shader, text.as_bytes()), Ok(vec![0x0723_0203, 0x0001_0000, 0xff]));
         assert_eq!(hex(&shader, b"1g"), Err(Stop::Fail("2:1: shader `s`: `1g` is not a hexadecimal word".into())));
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cranelift_entity::PrimaryMap;
-use spelter_driver::check::{Candidate, Dispatch, Filter, Recorder, Undecided, Verdict, Word, confirm};
+use spelter_driver::check::{AccessFilter, Candidate, Dispatch, Recorder, Undecided, Verdict, Word, confirm};
 use spelter_shaders::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE};
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
@@ -73,7 +73,7 @@ impl Oracle {
         let log = recorder.finish();
         let mut answer = Answer::Ordered;
         for &word in &words {
-            let candidate = Candidate { word, first: Filter::default(), second: Filter::default() };
+            let candidate = Candidate { word, first: AccessFilter::default(), second: AccessFilter::default() };
             match confirm(&log, &candidate) {
                 Verdict::Confirmed(_) => return Answer::Racy,
                 // The accesses of the word conflict in no byte.

@@ -35,7 +35,7 @@ struct Line {
 }
 
 #[derive(Default)]
-struct Reader {
+struct KhronosReader {
     program: Program,
     questions: Vec<Question>,
     warnings: Vec<Error>,
@@ -58,7 +58,7 @@ const MAX_EVENTS: usize = 4096;
 
 /// Reads a test.
 pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
-    let mut reader = Reader::default();
+    let mut reader = KhronosReader::default();
     reader.program.name = name.to_owned();
     for line in lines(text) {
         if line.text.len() >= 2 && !line.text.starts_with("//") {
@@ -68,7 +68,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
     reader.finish()
 }
 
-impl Reader {
+impl KhronosReader {
     fn line(&mut self, line: Piece<'_>) -> Result<(), Error> {
         let words = line.words();
         let Some(first) = words.first() else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! Parses one operation of a `.test` text: its tokens, its name and its values.
 
 use super::super::lex::{Piece, shown};
-use super::{Line, Reader};
+use super::{KhronosReader, Line};
 use crate::event::{Access, Action, Class, Domain, Location, Operation, Scope};
 use crate::format::Error;
 use crate::program::{Barrier, Expression, Operand};
@@ -70,7 +70,7 @@ impl<'a> Tokens<'a> {
         &self,
         place: Piece<'_>,
         operand: Piece<'_>,
-        reader: &mut Reader,
+        reader: &mut KhronosReader,
         line: &mut Line,
     ) -> Result<(Operation, Option<Expression>, Option<Barrier>), Error> {
         let scopes = [

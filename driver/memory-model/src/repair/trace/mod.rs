@@ -100,7 +100,7 @@ pub(crate) fn of_slice(slice: &Slice<'_>, pair: (usize, usize), effort: TraceEff
     let plain = reads & !slice.frame.sets.atomics;
     let racing = reads & (1 << pair.0 | 1 << pair.1);
     let TraceEffort { traces: left, terms, barriers, .. } = effort;
-    let mut search = Search { slice, pair, open: plain, consistent: true, left, tried: 0, terms, barriers };
+    let mut search = TraceRepairSearch { slice, pair, open: plain, consistent: true, left, tried: 0, terms, barriers };
     let mut found = search.repairs(effort);
     if found.repairs.is_empty() && racing & !plain != 0 {
         search.open = plain | racing;
@@ -118,7 +118,7 @@ struct Verdict {
     repaired: bool,
 }
 
-struct Search<'a> {
+struct TraceRepairSearch<'a> {
     slice: &'a Slice<'a>,
     pair: (usize, usize),
     /// Reads whose sources may change.
@@ -133,7 +133,7 @@ struct Search<'a> {
 
 type Edits = BTreeSet<TraceEdit>;
 
-impl Search<'_> {
+impl TraceRepairSearch<'_> {
     fn decide(&mut self, edits: &Edits) -> Verdict {
         self.left = self.left.saturating_sub(1);
         self.tried += 1;

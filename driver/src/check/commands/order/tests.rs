@@ -13,8 +13,8 @@ fn written() -> Order {
 }
 
 /// A queue signals after all its commands.
-fn signal(events: &mut Events, queue: u32) -> Signal {
-    let event = Event::Signal { queue: Some(queue), submitted: 0, stages: Stages::COMMANDS };
+fn signal(events: &mut SyncLog, queue: u32) -> Signal {
+    let event = SyncEvent::Signal { queue: Some(queue), submitted: 0, stages: Stages::COMMANDS };
     Signal::new(events.push(event), Some(queue), Stages::COMMANDS)
 }
 
@@ -22,13 +22,13 @@ fn side(stage: Stage, accesses: Accesses) -> Side {
     Side { stages: Stages::of(stage), named: Stages::of(stage), accesses }
 }
 
-fn barrier(src: Side, dst: Side, memory: Option<Range<u64>>) -> Event {
+fn barrier(src: Side, dst: Side, memory: Option<Range<u64>>) -> SyncEvent {
     let barriers = [Barrier::new(src, dst, memory.map(|range| [range].into()))];
-    Event::Barrier { queue: 0, submitted: 0, barriers: barriers.into() }
+    SyncEvent::Barrier { queue: 0, submitted: 0, barriers: barriers.into() }
 }
 
-fn after(mut order: Order, list: &[Event], to: Point, range: Range<u64>) -> Result<(), (Lack, Range<u64>)> {
-    let mut events = Events::default();
+fn after(mut order: Order, list: &[SyncEvent], to: Point, range: Range<u64>) -> Result<(), (Lack, Range<u64>)> {
+    let mut events = SyncLog::default();
     list.iter().for_each(|event| _ = events.push(event.clone()));
     order.follow(&events, &EXTENT);
     order.precedes(&to, &range)
@@ -49,7 +49,7 @@ fn at((stage, access): (Stage, Accesses)) -> Point {
 #[test]
 fn a_write_needs_order_availability_and_visibility() {
     let none = side(Stage::ComputeShader, Accesses::NONE);
-    let lack = |list: &[Event]| after(written(), list, at(READ), 0..4).map_err(|(lack, _)| lack);
+    let lack = |list: &[SyncEvent]| after(written(), list, at(READ), 0..4).map_err(|(lack, _)| lack);
     assert_eq!(lack(&[]), Err(Lack::Order));
     assert_eq!(lack(&[barrier(of(COPY), of(READ), None)]), Err(Lack::Order));
     assert_eq!(lack(&[barrier(none, of(READ), None)]), Err(Lack::Availability));
@@ -100,13 +100,13 @@ fn a_chain_through_a_barrier_for_other_memory_keeps_what_is_available() {
 
 #[test]
 fn the_host_waits_and_submits_again() {
-    let mut events = Events::default();
+    let mut events = SyncLog::default();
     let signal = signal(&mut events, 0);
     let mut order = written();
     order.follow(&events, &EXTENT);
     let host = Point { queue: None, submitted: 1, stage: Stage::Host, access: Accesses::HOST_READ };
     assert_eq!(order.precedes(&host, &(0..4)).unwrap_err().0, Lack::Order);
-    let known = events.push(Event::Wait { queue: None, stages: Stages::NONE, signals: [signal].as_slice().into() });
+    let known = events.push(SyncEvent::Wait { queue: None, stages: Stages::NONE, signals: [signal].as_slice().into() });
     order.follow(&events, &EXTENT);
     assert_eq!(order.precedes(&host, &(0..4)).unwrap_err().0, Lack::HostDomain);
     let next = Point { submitted: known + 1, ..at(READ) };
@@ -119,16 +119,16 @@ fn another_queue_makes_visible_to_the_host_what_it_waited_for() {
     let (src, dst) = (side(Stage::ComputeShader, Accesses::NONE), side(Stage::Host, Accesses::HOST_READ));
     let barriers = [Barrier::new(src, dst, None)];
     let run = |waits: bool| {
-        let mut events = Events::default();
+        let mut events = SyncLog::default();
         let all = Stages::COMMANDS;
         let signal = signal(&mut events, 0);
         if waits {
-            events.push(Event::Wait { queue: Some(1), stages: all, signals: [signal].as_slice().into() });
+            events.push(SyncEvent::Wait { queue: Some(1), stages: all, signals: [signal].as_slice().into() });
         }
-        events.push(Event::Barrier { queue: 1, submitted: 0, barriers: barriers.clone().into() });
+        events.push(SyncEvent::Barrier { queue: 1, submitted: 0, barriers: barriers.clone().into() });
         // Done on its own queue, too: only what the host sees is in question.
         let done = [0, 1].map(|queue| self::signal(&mut events, queue));
-        events.push(Event::Wait { queue: None, stages: Stages::NONE, signals: done.as_slice().into() });
+        events.push(SyncEvent::Wait { queue: None, stages: Stages::NONE, signals: done.as_slice().into() });
         let mut order = written();
         order.follow(&events, &EXTENT);
         let host = Point { queue: None, submitted: 9, stage: Stage::Host, access: Accesses::HOST_READ };
@@ -143,14 +143,14 @@ fn what_a_queue_makes_visible_to_the_host_is_not_known_by_a_signal_of_another_on
     let (src, dst) = (side(Stage::ComputeShader, Accesses::NONE), side(Stage::Host, Accesses::HOST_READ));
     let barriers = [Barrier::new(src, dst, None)];
     let run = |awaited: u32| {
-        let (mut events, all) = (Events::default(), Stages::COMMANDS);
+        let (mut events, all) = (SyncLog::default(), Stages::COMMANDS);
         let signal = signal(&mut events, 0);
-        events.push(Event::Wait { queue: Some(1), stages: all, signals: [signal].as_slice().into() });
-        events.push(Event::Barrier { queue: 1, submitted: 0, barriers: barriers.clone().into() });
+        events.push(SyncEvent::Wait { queue: Some(1), stages: all, signals: [signal].as_slice().into() });
+        events.push(SyncEvent::Barrier { queue: 1, submitted: 0, barriers: barriers.clone().into() });
         // Both queues are done with the write when the host has waited for either.
         let done = [0, 1].map(|queue| self::signal(&mut events, queue));
         let signals = [done[awaited as usize]].as_slice().into();
-        events.push(Event::Wait { queue: None, stages: Stages::NONE, signals });
+        events.push(SyncEvent::Wait { queue: None, stages: Stages::NONE, signals });
         let mut order = written();
         order.follow(&events, &EXTENT);
         let host = Point { queue: None, submitted: 9, stage: Stage::Host, access: Accesses::HOST_READ };
@@ -164,19 +164,19 @@ fn what_a_queue_makes_visible_to_the_host_is_not_known_by_a_signal_of_another_on
 fn an_event_makes_visible_to_the_host_what_the_host_knew_before_the_submission() {
     let barriers = [Barrier::new(side(Stage::Copy, Accesses::NONE), side(Stage::Host, Accesses::HOST_READ), None)];
     let run = |waits_first: bool| {
-        let mut events = Events::default();
+        let mut events = SyncLog::default();
         let signal = signal(&mut events, 0);
-        let mut submitted = events.push(Event::Submission);
-        events.push(Event::Wait { queue: None, stages: Stages::NONE, signals: [signal].as_slice().into() });
+        let mut submitted = events.push(SyncEvent::Submission);
+        events.push(SyncEvent::Wait { queue: None, stages: Stages::NONE, signals: [signal].as_slice().into() });
         if waits_first {
-            submitted = events.push(Event::Submission);
+            submitted = events.push(SyncEvent::Submission);
         }
         let stages = Stages::of(Stage::Copy);
-        let set = Signal::new(events.push(Event::Set { queue: 1, object: 0, submitted, stages }), Some(1), stages);
+        let set = Signal::new(events.push(SyncEvent::Set { queue: 1, object: 0, submitted, stages }), Some(1), stages);
         let signals = [set].as_slice().into();
-        events.push(Event::WaitEvents { queue: 1, signals, barriers: barriers.clone().into() });
+        events.push(SyncEvent::WaitEvents { queue: 1, signals, barriers: barriers.clone().into() });
         let done = self::signal(&mut events, 1);
-        events.push(Event::Wait { queue: None, stages: Stages::NONE, signals: [done].as_slice().into() });
+        events.push(SyncEvent::Wait { queue: None, stages: Stages::NONE, signals: [done].as_slice().into() });
         let mut order = written();
         order.follow(&events, &EXTENT);
         let host = Point { queue: None, submitted: 9, stage: Stage::Host, access: Accesses::HOST_READ };
@@ -190,14 +190,15 @@ fn what_comes_before_a_barrier_to_the_host_is_done_when_the_host_knows_of_the_ba
     let stages = Stages::of(Stage::Host);
     let barriers = [Barrier::new(side(Stage::Host, Accesses::NONE), side(Stage::Host, Accesses::HOST_READ), None)];
     let run = |has_barrier: bool| {
-        let mut events = Events::default();
+        let mut events = SyncLog::default();
         let signal = signal(&mut events, 0);
-        events.push(Event::Wait { queue: Some(1), stages, signals: [signal].as_slice().into() });
+        events.push(SyncEvent::Wait { queue: Some(1), stages, signals: [signal].as_slice().into() });
         if has_barrier {
-            events.push(Event::Barrier { queue: 1, submitted: 0, barriers: barriers.clone().into() });
+            events.push(SyncEvent::Barrier { queue: 1, submitted: 0, barriers: barriers.clone().into() });
         }
         let done = self::signal(&mut events, 1);
-        let known = events.push(Event::Wait { queue: None, stages: Stages::NONE, signals: [done].as_slice().into() });
+        let known =
+            events.push(SyncEvent::Wait { queue: None, stages: Stages::NONE, signals: [done].as_slice().into() });
         let mut order = written();
         order.follow(&events, &EXTENT);
         order.precedes(&Point { submitted: known + 1, ..at(READ) }, &(0..4)).map_err(|(lack, _)| lack)
@@ -208,9 +209,9 @@ fn what_comes_before_a_barrier_to_the_host_is_done_when_the_host_knows_of_the_ba
 
 #[test]
 fn of_an_event_that_is_set_again_and_again_one_is_kept() {
-    let mut events = Events::default();
+    let mut events = SyncLog::default();
     for submitted in 0..1000 {
-        events.push(Event::Set { queue: 0, object: 7, submitted, stages: Stages::of(Stage::ComputeShader) });
+        events.push(SyncEvent::Set { queue: 0, object: 7, submitted, stages: Stages::of(Stage::ComputeShader) });
     }
     let mut order = written();
     order.follow(&events, &EXTENT);
@@ -219,11 +220,11 @@ fn of_an_event_that_is_set_again_and_again_one_is_kept() {
 
 #[test]
 fn an_event_orders_what_had_come_so_far_when_it_was_set() {
-    let set = |stage| Event::Set { queue: 0, object: 0, submitted: 0, stages: Stages::of(stage) };
+    let set = |stage| SyncEvent::Set { queue: 0, object: 0, submitted: 0, stages: Stages::of(stage) };
     let wait = |event: u64| {
         let signal = Signal::new(event, Some(0), Stages::of(Stage::Clear));
         let barriers = [Barrier::new(side(Stage::Clear, Accesses::NONE), of(COPY), None)];
-        Event::WaitEvents { queue: 0, signals: [signal].as_slice().into(), barriers: barriers.into() }
+        SyncEvent::WaitEvents { queue: 0, signals: [signal].as_slice().into(), barriers: barriers.into() }
     };
     let to_clear = barrier(of(WRITE), side(Stage::Clear, Accesses::NONE), None);
     let before = [to_clear.clone(), set(Stage::Clear), wait(1)];
@@ -232,17 +233,17 @@ fn an_event_orders_what_had_come_so_far_when_it_was_set() {
     assert_eq!(after(written(), &between, at(COPY), 0..4).unwrap_err().0, Lack::Order);
     // It is in the scope of the event, by another stage of it: what made it available came later.
     let both = Stages::of(Stage::Clear).or(Stages::of(Stage::ComputeShader));
-    let event = Event::Set { queue: 0, object: 0, submitted: 0, stages: both };
+    let event = SyncEvent::Set { queue: 0, object: 0, submitted: 0, stages: both };
     assert_eq!(after(written(), &[event, to_clear, wait(0)], at(COPY), 0..4).unwrap_err().0, Lack::Order);
 }
 
 #[test]
 fn the_host_sees_what_was_made_visible_before_the_signal_that_it_waited_for() {
-    let signal = Event::Signal { queue: Some(0), submitted: 0, stages: Stages::COMMANDS };
+    let signal = SyncEvent::Signal { queue: Some(0), submitted: 0, stages: Stages::COMMANDS };
     let wait = |event: u64| {
         let signal = Signal::new(event, Some(0), Stages::COMMANDS);
         let signals = [signal].as_slice().into();
-        Event::Wait { queue: None, stages: Stages::NONE, signals }
+        SyncEvent::Wait { queue: None, stages: Stages::NONE, signals }
     };
     let visible = barrier(of(WRITE), side(Stage::Host, Accesses::HOST_READ), None);
     let host = Point { queue: None, submitted: 9, stage: Stage::Host, access: Accesses::HOST_READ };
@@ -254,10 +255,10 @@ fn the_host_sees_what_was_made_visible_before_the_signal_that_it_waited_for() {
 
 #[test]
 fn a_semaphore_orders_queues_from_its_stages_on() {
-    let mut events = Events::default();
+    let mut events = SyncLog::default();
     let signal = signal(&mut events, 0);
     let stages = Stages::of(Stage::ComputeShader);
-    events.push(Event::Wait { queue: Some(1), stages, signals: [signal].as_slice().into() });
+    events.push(SyncEvent::Wait { queue: Some(1), stages, signals: [signal].as_slice().into() });
     let mut order = written();
     order.follow(&events, &EXTENT);
     let there = |(stage, access)| Point { queue: Some(1), ..point(stage, access) };

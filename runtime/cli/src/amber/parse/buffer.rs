@@ -4,7 +4,7 @@ use std::path::Path;
 
 use spelter_driver::vk;
 
-use super::picture::Picture;
+use super::picture::PictureTexels;
 use super::{Parser, declare, number};
 use crate::amber::Stop;
 use crate::amber::layout::{Layout, Rules};
@@ -194,8 +194,8 @@ impl<'t> Parser<'t> {
     /// Reads the path and texels of a picture. Returns width and height.
     fn picture(&mut self, filling: &mut Filling, ty: &Type) -> Result<[u32; 2], Stop> {
         let path = self.cursor.expect("a path")?;
-        let Picture { size, bytes } =
-            Picture::read(&read(self.folder, path)?, ty).map_err(|problem| path.fail(problem))?;
+        let PictureTexels { size, bytes } =
+            PictureTexels::read(&read(self.folder, path)?, ty).map_err(|problem| path.fail(problem))?;
         let count = texels([size[0], size[1], 1], path)?;
         if let Some(wanted) = filling.count.filter(|&wanted| wanted != 0 && wanted != count) {
             return Err(path.fail(format!("a picture of {count} texels instead of {wanted}")));

@@ -2,7 +2,7 @@
 
 use super::{Parser, find};
 use crate::amber::Stop;
-use crate::amber::script::{Action, Command};
+use crate::amber::script::{Action, AmberCommand};
 use crate::amber::text::{SourcePosition, Word};
 
 /// Commands of graphics pipelines.
@@ -10,7 +10,7 @@ const GRAPHICS: [&str; 4] = ["CLEAR", "CLEAR_COLOR", "CLEAR_DEPTH", "CLEAR_STENC
 
 impl<'t> Parser<'t> {
     /// A command whose first word is `word`.
-    pub(super) fn command(&mut self, word: Word<'t>) -> Result<Command, Stop> {
+    pub(super) fn command(&mut self, word: Word<'t>) -> Result<AmberCommand, Stop> {
         let what = match word.text {
             "RUN" => self.run()?,
             "COPY" => self.copy()?,
@@ -20,7 +20,7 @@ impl<'t> Parser<'t> {
             text => return Err(word.fail(format!("`{text}` is not a command"))),
         };
         self.cursor.line_end()?;
-        Ok(Command { at: word.at, what })
+        Ok(AmberCommand { at: word.at, what })
     }
 
     fn run(&mut self) -> Result<Action, Stop> {

@@ -8,12 +8,12 @@ use crate::amber::types::Type;
 const MAX_BYTES: usize = 1 << 30;
 
 /// A picture as texels of an image: width and height, and the bytes row by row from the top.
-pub(super) struct Picture {
+pub(super) struct PictureTexels {
     pub(super) size: [u32; 2],
     pub(super) bytes: Vec<u8>,
 }
 
-impl Picture {
+impl PictureTexels {
     /// Decodes a PNG file to texels of a type.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ mod tests {
 
     fn texels(file: &[u8], format: &str) -> Result<Vec<u8>, String> {
         let ty = Type::Texel(Texel::named(format).expect("a format"));
-        Picture::read(file, &ty).map(|picture| {
+        PictureTexels::read(file, &ty).map(|picture| {
             assert_eq!(picture.size, [2, 1]);
             picture.bytes
         })

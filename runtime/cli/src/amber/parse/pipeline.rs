@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Parser, declare, find};
 use crate::amber::Stop;
-use crate::amber::number::Scalar;
+use crate::amber::number::AmberScalar;
 use crate::amber::script::{Need, Pipeline, Subgroup, SubgroupSize};
 use crate::amber::text::{SourcePosition, Word};
 
@@ -108,7 +108,7 @@ impl<'t> Parser<'t> {
         let id = self.cursor.integer("specialization id")?;
         self.cursor.keyword("AS")?;
         let ty = self.cursor.expect("a data type")?;
-        let scalar = Scalar::named(ty.text).filter(|scalar| scalar.bits == 32);
+        let scalar = AmberScalar::named(ty.text).filter(|scalar| scalar.bits == 32);
         let scalar = scalar.ok_or_else(|| ty.fail("specialization constants are uint32, int32 or float"))?;
         let word = self.cursor.expect("a value")?;
         // A bool is 0 or 1, in any of the integer types.

@@ -2,7 +2,7 @@
 
 use super::{Parser, declare};
 use crate::amber::Stop;
-use crate::amber::script::{Language, Shader, Source};
+use crate::amber::script::{AmberLanguage, AmberShader, AmberSource};
 use crate::amber::text::SourcePosition;
 
 /// The other stages, which a compute device does not support.
@@ -22,15 +22,15 @@ impl Parser<'_> {
         let name = self.cursor.expect("the shader's name")?;
         let format = self.cursor.expect("a shader format")?;
         let language = match format.text {
-            "GLSL" => Language::Glsl,
-            "HLSL" => Language::Hlsl,
-            "SPIRV-ASM" => Language::Assembly,
-            "SPIRV-HEX" => Language::Hex,
-            "SPIRV-BIN" => Language::Binary,
+            "GLSL" => AmberLanguage::Glsl,
+            "HLSL" => AmberLanguage::Hlsl,
+            "SPIRV-ASM" => AmberLanguage::Assembly,
+            "SPIRV-HEX" => AmberLanguage::Hex,
+            "SPIRV-BIN" => AmberLanguage::Binary,
             "OPENCL-C" => return Err(format.at.skip("needs clspv, a compiler for OPENCL-C")),
             text => return Err(format.fail(format!("there is no shader format `{text}`"))),
         };
-        let spirv = matches!(language, Language::Assembly | Language::Hex | Language::Binary);
+        let spirv = matches!(language, AmberLanguage::Assembly | AmberLanguage::Hex | AmberLanguage::Binary);
         if stage.text == "multi" && !spirv {
             return Err(format.fail("a shader for several stages is SPIR-V"));
         }
@@ -42,23 +42,23 @@ impl Parser<'_> {
         let source = self.source(at, language)?;
         self.cursor.line_end()?;
         declare(&mut self.names.shaders, "shader", name, self.script.shaders.len())?;
-        self.script.shaders.push(Shader { name: name.text.to_owned(), at, language, source, target });
+        self.script.shaders.push(AmberShader { name: name.text.to_owned(), at, language, source, target });
         Ok(())
     }
 
-    fn source(&mut self, at: SourcePosition, language: Language) -> Result<Source, Stop> {
+    fn source(&mut self, at: SourcePosition, language: AmberLanguage) -> Result<AmberSource, Stop> {
         if self.cursor.take("FILE") {
-            return Ok(Source::File(self.cursor.expect("a path")?.text.to_owned()));
+            return Ok(AmberSource::File(self.cursor.expect("a path")?.text.to_owned()));
         }
-        if language == Language::Binary {
+        if language == AmberLanguage::Binary {
             return Err(self.cursor.place().fail("SPIRV-BIN is read from a FILE"));
         }
         if self.cursor.take("VIRTUAL_FILE") {
             let path = self.cursor.expect("a path")?;
             let text = self.script.virtual_files.get(path.text);
             let text = text.ok_or_else(|| path.fail(format!("there is no virtual file `{}`", path.text)))?;
-            return Ok(Source::Inline(text.clone()));
+            return Ok(AmberSource::Inline(text.clone()));
         }
-        Ok(Source::Inline(self.cursor.raw_block("SHADER", at)?.to_owned()))
+        Ok(AmberSource::Inline(self.cursor.raw_block("SHADER", at)?.to_owned()))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::amber::script::{Action, SubgroupSize};
+use crate::amber::script::{Action, AmberSource, SubgroupSize};
 
 const SHADER: &str = "SHADER compute s SPIRV-ASM TARGET_ENV spv1.3\nOpNop\nEND\n";
 
@@ -135,8 +135,6 @@ fn what_is_not_for_compute_is_skipped_and_says_so() {
 fn virtual_files_are_sources() {
     let body = "VIRTUAL_FILE a/b.comp\nvoid main() {}\nEND\nSHADER compute s GLSL VIRTUAL_FILE a/b.comp\n";
     let script = script(body);
-    assert!(
-        matches!(&script.shaders[0].source, crate::amber::script::Source::Inline(text) if text == "void main() {}\n")
-    );
+    assert!(matches!(&script.shaders[0].source, AmberSource::Inline(text) if text == "void main() {}\n"));
     fails("SHADER compute s GLSL VIRTUAL_FILE x", "2:36: there is no virtual file `x`");
 }
