@@ -65,12 +65,11 @@ impl<T: Copy + PartialEq> Page<T> {
 
     /// One past the last byte, up to `end`, that has the same cell as `byte`.
     fn run(&self, byte: u64, end: u64) -> u64 {
-        let (first, grain) = (self.at(byte), self.grain());
-        let mut at = (byte / grain + 1) * grain;
-        while at < end && self.at(at) == first {
-            at += grain;
-        }
-        at.min(end)
+        let (Self::Words(cells) | Self::Bytes(cells)) = self else { return end };
+        let grain = self.grain();
+        let cells = &cells[(byte / grain) as usize..end.div_ceil(grain) as usize];
+        let same = cells.iter().take_while(|cell| **cell == cells[0]).count() as u64;
+        ((byte / grain + same) * grain).min(end)
     }
 
     fn set(&mut self, range: Range<u64>, cell: T) {
