@@ -115,8 +115,8 @@ VALUE is one of
   null                no buffer: reads give 0, writes are dropped
   G.B                 the buffer of that binding, which has a VALUE of its own: two descriptors of the same memory
 
-G.B is a descriptor set (WGSL: group) and a binding, or the name of a variable; G.B[I] is element I of an array of
-descriptors.
+G.B is a descriptor set (WGSL: group) and a binding; before = it may be the name of a variable. G.B[I] is element I of
+an array of descriptors.
 
 SOURCE of an image is one of
   FILE.png            a picture, in the format that the shader states, or rgba8unorm

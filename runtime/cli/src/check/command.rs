@@ -3,6 +3,7 @@
 use spelter::check::report;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::folder::Folder;
 use super::merge::Merged;
@@ -31,7 +32,8 @@ pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
         _ = writeln!(text, "{}", merged.summary());
         std::fs::write(path, text).map_err(|error| Failure::file(path, error))?;
     }
-    write_files(&args.files, &merged.findings)?;
+    let program = args.command.first().map_or("", String::as_str);
+    write_files(&args.files, &merged.findings, Path::new(program))?;
     print(&merged, args.graphics, status);
     Ok(orders::status_of(args, &merged, status))
 }

@@ -15,10 +15,10 @@ pub(crate) fn check_targets(files: &ReportFiles) -> Result<(), Failure> {
     files.sarif.iter().chain(&files.litmus).chain(&files.dot).try_for_each(|path| file::check_target(path))
 }
 
-/// Writes the findings, as their JSON objects are.
-pub(crate) fn write_files(files: &ReportFiles, findings: &[Json]) -> Result<(), Failure> {
+/// Writes the findings of this program or shader, as their JSON objects are.
+pub(crate) fn write_files(files: &ReportFiles, findings: &[Json], subject: &Path) -> Result<(), Failure> {
     if let Some(path) = &files.sarif {
-        write(path, &format!("{:#}\n", sarif::log(findings)))?;
+        write(path, &format!("{:#}\n", sarif::log(findings, subject)))?;
     }
     if let Some(path) = &files.litmus {
         // The format has comments of lines; its reader skips those before the first word, too.

@@ -2,6 +2,10 @@
 //! the lines.
 //!
 //! A repair is a sentence. A `fix` of the format would need the replacement as text, so repairs are in the message.
+//!
+//! Code-hosting sites refuse a file with a result whose first location is in no file. So that is the second access if
+//! its line is known, else the first access, and for two accesses without lines (transfers, the host) what was checked:
+//! the program or the shader.
 
 use std::path::Path;
 
@@ -9,8 +13,8 @@ use serde_json::{Map, Value as Json, json};
 use spelter::check::Rule;
 use spelter::check::report::description;
 
-/// The log of a run with these findings, as their JSON objects are.
-pub(super) fn log(findings: &[Json]) -> Json {
+/// The log of a run with these findings, as their JSON objects are. `subject` is the program or shader.
+pub(super) fn log(findings: &[Json], subject: &Path) -> Json {
     let rules: Vec<_> = Rule::ALL
         .iter()
         .map(|&rule| {
@@ -28,17 +32,24 @@ pub(super) fn log(findings: &[Json]) -> Json {
         "runs": [{
             "tool": { "driver": { "name": "Spelter", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
             "columnKind": "unicodeCodePoints",
-            "results": findings.iter().map(result).collect::<Vec<_>>(),
+            "results": findings.iter().map(|finding| result(finding, subject)).collect::<Vec<_>>(),
         }],
     })
 }
 
-fn result(finding: &Json) -> Json {
+fn result(finding: &Json, subject: &Path) -> Json {
+    let accesses = [&finding["second"], &finding["first"]];
+    let main = accesses.into_iter().find(|access| line(access).is_some()).unwrap_or(accesses[0]);
+    let mut place = location(main);
+    if line(main).is_none() {
+        let uri = uri(&subject.to_string_lossy());
+        place["physicalLocation"] = json!({ "artifactLocation": { "uri": uri }, "region": { "startLine": 1 } });
+    }
     let mut result = json!({
         "ruleId": finding["id"],
         "level": finding["severity"],
         "message": { "text": message(finding) },
-        "locations": [location(&finding["second"])],
+        "locations": [place],
         "partialFingerprints": { "spelterFinding/v1": finding["fingerprint"] },
         "occurrenceCount": finding["count"].as_u64().unwrap_or(1).max(1),
     });
@@ -58,7 +69,7 @@ fn message(finding: &Json) -> String {
     let title = finding["title"].as_str().unwrap_or_default();
     let mut parts = vec![title.to_owned()];
     if finding["first"].is_object() {
-        parts.push(format!("the [{}](1) precedes the {}", action(&finding["first"]), action(&finding["second"])));
+        parts.push(format!("the [{}](1) precedes the {}", described(&finding["first"]), described(&finding["second"])));
     }
     parts.extend(texts(&finding["conditions"], |reason| Some(format!("because {}", reason.as_str()?))));
     parts.extend(texts(&finding["repair"], |repair| Some(format!("repair: {}", repair["text"].as_str()?))));
@@ -69,15 +80,29 @@ fn texts(list: &Json, text: impl Fn(&Json) -> Option<String>) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(text).collect()
 }
 
-fn action(access: &Json) -> &str {
-    access["action"].as_str().unwrap_or("access")
+/// What an access does, and the command that does it.
+fn described(access: &Json) -> String {
+    let action = access["action"].as_str().unwrap_or("access");
+    let command = &access["command"];
+    let Some(name) = command["name"].as_str() else { return action.to_owned() };
+    let buffer =
+        command["command_buffer"].as_str().map_or_else(|| command["index"].to_string(), |name| format!("`{name}`"));
+    let [number, submission, queue] = ["number", "submission", "queue"].map(|member| &command[member]);
+    format!(
+        "{action} by `{name}` (command {number} of command buffer {buffer} in submission {submission} of queue {queue})"
+    )
+}
+
+/// The file and line of an access, if they are known.
+fn line(access: &Json) -> Option<(&str, u64)> {
+    Some((access["file"].as_str()?, access["line"].as_u64().filter(|&line| line > 0)?))
 }
 
 /// The place of an access: a region of a file where it is known, and the kernel.
 fn location(access: &Json) -> Json {
     let mut location = Map::new();
-    location.insert("message".to_owned(), json!({ "text": action(access) }));
-    if let (Some(file), Some(line)) = (access["file"].as_str(), access["line"].as_u64().filter(|&line| line > 0)) {
+    location.insert("message".to_owned(), json!({ "text": described(access) }));
+    if let Some((file, line)) = line(access) {
         let mut region = json!({ "startLine": line });
         if let Some(column) = access["column"].as_u64().filter(|&column| column > 0) {
             region["startColumn"] = column.into();
@@ -124,7 +149,7 @@ mod tests {
             "second": { "action": "write", "kernel": "main", "file": null, "line": null, "column": null, "word": 12 },
             "conditions": ["nothing orders them"], "repair": [{ "text": "a barrier", "line": null }],
         });
-        let log = log(&[finding]);
+        let log = log(&[finding], Path::new("program"));
         assert_eq!((&log["version"], log["runs"].as_array().unwrap().len()), (&"2.1.0".into(), 1));
         let run = &log["runs"][0];
         let result = &run["results"][0];
@@ -133,12 +158,29 @@ mod tests {
         let text = "data race; the [read](1) precedes the write; because nothing orders them; repair: a barrier.";
         assert_eq!(result["message"]["text"], text);
         let place = &result["locations"][0];
-        assert!(place["physicalLocation"].is_null(), "{place}");
-        assert_eq!(place["logicalLocations"][0]["fullyQualifiedName"], "main, SPIR-V word 12");
-        let related = &result["relatedLocations"][0]["physicalLocation"];
-        assert_eq!(related["artifactLocation"]["uri"], "a%20b.comp");
-        assert_eq!(related["region"], json!({ "startLine": 7 }));
+        assert_eq!(place["logicalLocations"][0]["fullyQualifiedName"], "main, SPIR-V word 9");
+        assert_eq!(place["physicalLocation"]["artifactLocation"]["uri"], "a%20b.comp", "the access with a line");
+        assert_eq!(place["physicalLocation"]["region"], json!({ "startLine": 7 }));
+        assert_eq!(result["relatedLocations"][0]["physicalLocation"], place["physicalLocation"]);
         assert_eq!((&result["level"], &result["occurrenceCount"]), (&"error".into(), &3.into()));
+    }
+
+    #[test]
+    fn accesses_without_lines_are_in_the_program() {
+        let command = json!({
+            "name": "fill", "command_buffer": null, "index": 2, "number": 1, "queue": 0, "submission": 3,
+        });
+        let finding = json!({
+            "id": "SPELTER-HOST", "severity": "note", "title": "value not visible", "fingerprint": "ab",
+            "first": { "action": "write", "kernel": "", "file": null, "line": null, "command": command },
+            "second": { "action": "read by the host", "kernel": "", "file": null, "line": null, "command": null },
+        });
+        let result = &log(&[finding], Path::new("build/a test"))["runs"][0]["results"][0];
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(*place, json!({ "artifactLocation": { "uri": "build/a%20test" }, "region": { "startLine": 1 } }));
+        let first = "write by `fill` (command 1 of command buffer 2 in submission 3 of queue 0)";
+        let text = format!("value not visible; the [{first}](1) precedes the read by the host.");
+        assert_eq!(result["message"]["text"], text);
     }
 
     #[test]

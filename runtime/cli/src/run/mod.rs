@@ -94,7 +94,7 @@ fn execute(
         checked.print(true);
     }
     checked.denied(&args.check).iter().for_each(output::report);
-    check::write_files(&args.check.files(), checked.findings())?;
+    check::write_files(&args.check.files(), checked.findings(), &args.file)?;
     Ok(checked.status(&args.check))
 }
 
