@@ -283,6 +283,33 @@ fn the_counts_of_an_indirect_dispatch_are_read_in_their_own_stage() {
 }
 
 #[test]
+fn the_condition_of_a_dispatch_is_read_in_its_own_stage() {
+    let device = device();
+    let (condition, counts, words) = (Words::zeros(&device, 1), Words::zeros(&device, 3), Words::zeros(&device, 64));
+    let count = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
+    let set = count.set(&device, STORAGE, &[&words]);
+    let run = |holds: u8, dst: Side| {
+        findings(&device, |command| {
+            command.update_buffer(&condition.buffer, 0, &[holds, 0, 0, 0]).unwrap();
+            barrier(command, (S::TRANSFER, A::TRANSFER_WRITE), dst);
+            // No dependency makes the counts visible: that counts if they are read.
+            command.update_buffer(&counts.buffer, 0, &[4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]).unwrap();
+            command.begin_conditional(&condition.buffer, 0, false).unwrap();
+            command.bind_pipeline(&count.pipeline).unwrap();
+            command.bind_descriptor_sets(&count.layout, 0, &[&set], &[]).unwrap();
+            command.dispatch_indirect(&counts.buffer, 0).unwrap();
+            command.end_conditional().unwrap();
+        })
+    };
+    let conditional = (S::CONDITIONAL_RENDERING_EXT, A::CONDITIONAL_RENDERING_READ_EXT);
+    assert_eq!(run(0, conditional), []);
+    let found = run(0, READ);
+    assert_eq!((rules(&found), &*found[0].second.action), (vec![RAW], "read of the condition"));
+    let found = run(1, conditional);
+    assert_eq!((rules(&found), &*found[0].second.action), (vec![RAW], "read of the workgroup counts"));
+}
+
+#[test]
 fn uniform_buffers_need_their_own_access() {
     let device = device();
     let source = "
@@ -548,9 +575,8 @@ fn the_host_waits_before_it_reads() {
     assert!(found[0].reasons[0].contains("the host"), "{}", found[0]);
 }
 
-#[test]
-fn a_layout_transition_accesses_the_image_between_its_scopes() {
-    let device = device();
+/// A colour image, and all of it.
+fn image(device: &Device) -> (spelter_driver::Image, vk::ImageSubresourceRange) {
     let info = spelter_driver::ImageInfo {
         flags: vk::ImageCreateFlags::empty(),
         ty: vk::ImageType::TYPE_2D,
@@ -571,6 +597,30 @@ fn a_layout_transition_accesses_the_image_between_its_scopes() {
         base_array_layer: 0,
         layer_count: 1,
     };
+    (image, range)
+}
+
+#[test]
+fn a_layout_transition_by_the_host_waits_for_the_users_of_the_image() {
+    let device = device();
+    let (image, range) = image(&device);
+    let command = recorded(&device, vk::CommandBufferUsageFlags::empty(), |command| {
+        command.clear_color_image(&image, spelter_driver::ClearColor::Uint([1; 4]), &[range]).unwrap();
+    });
+    device.queue().submit(&[&command], None).unwrap();
+    image.transition_on_host(&device, &range);
+    device.queue().wait_idle().unwrap();
+    assert_eq!(rules(&device.take_findings()), [WAW], "the clear has run when the host accesses the image, or not");
+    device.queue().submit(&[&command], None).unwrap();
+    device.queue().wait_idle().unwrap();
+    image.transition_on_host(&device, &range);
+    assert_eq!(device.take_findings(), []);
+}
+
+#[test]
+fn a_layout_transition_accesses_the_image_between_its_scopes() {
+    let device = device();
+    let (image, range) = image(&device);
     let clear = |command: &CommandBuffer| {
         command.clear_color_image(&image, spelter_driver::ClearColor::Uint([1; 4]), &[range]).unwrap();
     };

@@ -131,9 +131,9 @@ fn copy(device: Ref<Device>, info: In<'_, vk::CopyImageToImageInfoEXT<'_>>) -> R
     Ok(from.driver.copy_on_host(&device.driver, &to.driver, &regions)?)
 }
 
-/// A transition only checks valid usage: layouts do not change where texels are stored.
+/// A transition checks valid usage, and is an access for checked mode: layouts do not change where texels are stored.
 fn transition(
-    _: Ref<Device>,
+    device: Ref<Device>,
     count: u32,
     transitions: Many<'_, vk::HostImageLayoutTransitionInfoEXT<'_>>,
 ) -> Result<(), Error> {
@@ -162,6 +162,10 @@ fn transition(
             "VUID-VkHostImageLayoutTransitionInfo-subresourceRange-01488",
             || format!("baseArrayLayer {} of {}", range.base_array_layer, info.layers),
         )?;
+        // Equal layouts request no transition.
+        if transition.old_layout != transition.new_layout {
+            image.driver.transition_on_host(&device.driver, &range);
+        }
     }
     Ok(())
 }

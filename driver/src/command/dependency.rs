@@ -94,7 +94,7 @@ fn buffer_range(buffer: &Buffer, offset: u64, size: u64) -> Arc<[Range<u64>]> {
 }
 
 /// The bytes of levels and layers: all of the image, if it is all levels and layers.
-fn image_ranges(image: &Image, range: &ImageSubresourceRange) -> Arc<[Range<u64>]> {
+pub(super) fn image_ranges(image: &Image, range: &ImageSubresourceRange) -> Arc<[Range<u64>]> {
     let Some(storage) = image.storage() else { return Arc::default() };
     let (base, info) = (storage.slice.address() as u64, image.info());
     let some = |first: u32, count: u32, all: u32, rest: u32| {

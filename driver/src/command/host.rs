@@ -2,6 +2,7 @@
 
 use ash::vk;
 
+use super::dependency::image_ranges;
 use super::image::{CopySideRules, texels};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
@@ -163,6 +164,18 @@ fn host_accesses(device: &Device, of: &Grid, row: u64, bytes: u64, writes: bool)
 }
 
 impl Image {
+    /// `vkTransitionImageLayoutEXT`, for one range of subresources. Layouts do not change where texels are stored: the
+    /// transition is an access that checked mode sees.
+    pub fn transition_on_host(&self, device: &Device, range: &vk::ImageSubresourceRange) {
+        let Some(storage) = self.storage() else { return };
+        let base = storage.slice.address() as u64;
+        device.checker().inspect(|checker| {
+            for bytes in image_ranges(self, range).iter() {
+                checker.host_accesses(storage.slice, bytes.start - base, bytes.end - bytes.start, true);
+            }
+        });
+    }
+
     /// `vkCopyMemoryToImageEXT`, for one region. The caller must not access those texels meanwhile: their values are
     /// undefined.
     pub fn rows_from_host(&self, device: &Device, region: &HostRegion) -> Result<HostRows, Error> {

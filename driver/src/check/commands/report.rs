@@ -154,6 +154,7 @@ fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
             Accesses::HOST_READ => "read by the host",
             Accesses::HOST_WRITE => "write by the host",
             Accesses::INDIRECT_READ => "read of the workgroup counts",
+            Accesses::CONDITIONAL_READ => "read of the condition",
             _ if info.command.transition => "layout transition",
             access if access.writes() => "write",
             _ => "read",

@@ -9,6 +9,8 @@ use crate::exec::Scope;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Stage {
     DrawIndirect,
+    /// Its order relative to other stages is unspecified, so that no scope gets it by logical order.
+    ConditionalRendering,
     ComputeShader,
     Copy,
     Clear,
@@ -18,13 +20,21 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    pub(super) const ALL: [Self; 6] =
-        [Self::DrawIndirect, Self::ComputeShader, Self::Copy, Self::Clear, Self::LayoutTransition, Self::Host];
+    pub(super) const ALL: [Self; 7] = [
+        Self::DrawIndirect,
+        Self::ConditionalRendering,
+        Self::ComputeShader,
+        Self::Copy,
+        Self::Clear,
+        Self::LayoutTransition,
+        Self::Host,
+    ];
 
     /// The flag without `VK_PIPELINE_STAGE_2_` and `_BIT`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::DrawIndirect => "DRAW_INDIRECT",
+            Self::ConditionalRendering => "CONDITIONAL_RENDERING",
             Self::ComputeShader => "COMPUTE_SHADER",
             Self::Copy => "COPY",
             Self::Clear => "CLEAR",
@@ -58,7 +68,7 @@ pub(super) struct Stages(u32);
 impl Stages {
     pub(super) const NONE: Self = Self(0);
     /// `ALL_COMMANDS`: every stage of the device.
-    pub(super) const COMMANDS: Self = Self(0b01_1111 | Self::GRAPHICS.0 | Self::TRANSFERS.0);
+    pub(super) const COMMANDS: Self = Self(0b011_1111 | Self::GRAPHICS.0 | Self::TRANSFERS.0);
     const GRAPHICS: Self = Self(((1 << GRAPHICS.len()) - 1) << Stage::ALL.len());
     const TRANSFERS: Self = Self(((1 << TRANSFERS.len()) - 1) << (Stage::ALL.len() + GRAPHICS.len()));
 
@@ -131,7 +141,7 @@ impl Stages {
         if self == Self::COMMANDS {
             return "ALL_COMMANDS".to_owned();
         }
-        let drawing = Self::GRAPHICS.or(Self::of(Stage::DrawIndirect));
+        let drawing = Self::all_graphics();
         let transfers = Self::TRANSFERS.or(Self::of(Stage::Copy)).or(Self::of(Stage::Clear));
         let (mut left, mut names) = (self, Vec::new());
         for (all, name) in [(drawing, "ALL_GRAPHICS"), (transfers, "ALL_TRANSFER")] {
@@ -151,10 +161,11 @@ impl Stages {
         let shaders = (2..6).fold(Self::NONE, |all, number| all.or(Self::other(number)));
         let sets = [
             (Flags::ALL_COMMANDS, Self::COMMANDS),
-            (Flags::ALL_GRAPHICS, Self::GRAPHICS.or(Self::of(Stage::DrawIndirect))),
+            (Flags::ALL_GRAPHICS, Self::all_graphics()),
             (Flags::VERTEX_INPUT, Self::other(0).or(Self::other(1))),
             (Flags::PRE_RASTERIZATION_SHADERS, shaders),
             (Flags::DRAW_INDIRECT, Self::of(Stage::DrawIndirect)),
+            (Flags::CONDITIONAL_RENDERING_EXT, Self::of(Stage::ConditionalRendering)),
             (Flags::COMPUTE_SHADER, Self::of(Stage::ComputeShader)),
             (Flags::ALL_TRANSFER, Self::TRANSFERS.or(Self::of(Stage::Copy)).or(Self::of(Stage::Clear))),
             (Flags::COPY, Self::of(Stage::Copy)),
@@ -165,6 +176,11 @@ impl Stages {
             GRAPHICS.iter().chain(&TRANSFERS).enumerate().map(|(number, (flag, _))| (*flag, Self::other(number)));
         let all = sets.into_iter().chain(others);
         all.filter(|(flag, _)| flags.intersects(*flag)).fold(Self::NONE, |all, (_, set)| all.or(set))
+    }
+
+    /// `ALL_GRAPHICS`.
+    fn all_graphics() -> Self {
+        Self::GRAPHICS.or(Self::of(Stage::DrawIndirect)).or(Self::of(Stage::ConditionalRendering))
     }
 
     /// A stage of [`GRAPHICS`] or, after those, of [`TRANSFERS`].
@@ -188,7 +204,8 @@ impl Accesses {
     pub(super) const STORAGE_WRITE: Self = Self(1 << 6);
     pub(super) const TRANSFER_WRITE: Self = Self(1 << 7);
     pub(super) const HOST_WRITE: Self = Self(1 << 8);
-    const READS: Self = Self(0b11_1111);
+    pub(super) const CONDITIONAL_READ: Self = Self(1 << 9);
+    const READS: Self = Self(0b10_0011_1111);
     const WRITES: Self = Self(0b1_1100_0000);
 
     pub(super) fn has(self, other: Self) -> bool {
@@ -216,6 +233,7 @@ impl Accesses {
             (Access::SHADER_STORAGE_READ, Self::STORAGE_READ),
             (Access::TRANSFER_READ, Self::TRANSFER_READ),
             (Access::HOST_READ, Self::HOST_READ),
+            (Access::CONDITIONAL_RENDERING_READ_EXT, Self::CONDITIONAL_READ),
             (Access::SHADER_WRITE, Self::STORAGE_WRITE),
             (Access::SHADER_STORAGE_WRITE, Self::STORAGE_WRITE),
             (Access::TRANSFER_WRITE, Self::TRANSFER_WRITE),
@@ -228,6 +246,7 @@ impl Accesses {
     pub(super) fn name(self) -> String {
         let names = [
             (Self::INDIRECT_READ, "INDIRECT_COMMAND_READ"),
+            (Self::CONDITIONAL_READ, "CONDITIONAL_RENDERING_READ"),
             (Self::UNIFORM_READ, "UNIFORM_READ"),
             (Self::SAMPLED_READ, "SHADER_SAMPLED_READ"),
             (Self::STORAGE_READ, "SHADER_STORAGE_READ"),

@@ -1,5 +1,5 @@
-//! The memory that a command accesses by itself: regions of transfers, results of queries, the counts of an indirect
-//! dispatch. What invocations access is in [`super::touched`].
+//! The memory that a command accesses by itself: regions of transfers, results of queries, the counts and the condition
+//! of a dispatch. What invocations access is in [`super::touched`].
 
 use std::ops::Range;
 
@@ -19,10 +19,19 @@ pub(super) struct Transfer {
 pub(super) fn transfers(work: &Work) -> Vec<Transfer> {
     let (read, write) = (Accesses::TRANSFER_READ, Accesses::TRANSFER_WRITE);
     let list = match work {
-        Work::Dispatch(dispatch) => match &dispatch.groups {
-            Groups::Indirect(slice) => vec![(vec![bytes(slice, 12)], Stage::DrawIndirect, Accesses::INDIRECT_READ)],
-            Groups::Direct(_) => Vec::new(),
-        },
+        Work::Dispatch(dispatch) => {
+            let condition = dispatch.condition.iter().map(|condition| {
+                (vec![bytes(&condition.word, 4)], Stage::ConditionalRendering, Accesses::CONDITIONAL_READ)
+            });
+            let counts = match &dispatch.groups {
+                // A dispatch that is discarded does not read them.
+                Groups::Indirect(slice) if dispatch.condition.is_none_or(|condition| condition.holds()) => {
+                    Some((vec![bytes(slice, 12)], Stage::DrawIndirect, Accesses::INDIRECT_READ))
+                }
+                Groups::Indirect(_) | Groups::Direct(_) => None,
+            };
+            condition.chain(counts).collect()
+        }
         Work::Copy { from, to } => {
             vec![(vec![bytes(from, to.len())], Stage::Copy, read), (vec![bytes(to, from.len())], Stage::Copy, write)]
         }
