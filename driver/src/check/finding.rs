@@ -434,13 +434,23 @@ impl fmt::Debug for Finding {
 }
 
 /// What makes two findings the same one: the rule, the lines of the instructions with their kernels, and the memory: of
-/// an instruction the binding or variable, of other commands the buffer or image.
+/// an instruction the binding or variable, of other commands the buffer or image. Findings about two commands also
+/// differ in what the program names, and in whether the commands are of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FindingIdentity {
     rule: Rule,
     first: Option<AccessIdentity>,
     second: AccessIdentity,
     memory: Option<MemoryIdentity>,
+    commands: Option<CommandsIdentity>,
+}
+
+/// Of two commands, or a command and the host: whether they are of one queue, the names of their command buffers and
+/// pipelines, and that of the buffer or image.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct CommandsIdentity {
+    one_queue: bool,
+    names: [Option<Arc<str>>; 5],
 }
 
 /// The kernel and its module, the position; of what is no instruction, the command's name.
@@ -472,7 +482,26 @@ impl Finding {
             Some(FoundPlace::Resource { kind, number, .. }) => Some(MemoryIdentity::Resource(*kind, *number)),
             Some(FoundPlace::Address(_)) | None => None,
         };
-        FindingIdentity { rule: self.rule, first: self.first.as_ref().map(of), second: of(&self.second), memory }
+        let (first, second) = (self.first.as_ref().map(of), of(&self.second));
+        FindingIdentity { rule: self.rule, first, second, memory, commands: self.identity_of_commands() }
+    }
+
+    fn identity_of_commands(&self) -> Option<CommandsIdentity> {
+        // Programs read back by new command buffers and buffers each time: an advice counts once.
+        if !self.is_about_commands() || (self.rule, self.severity) == (Rule::Host, Severity::Note) {
+            return None;
+        }
+        let [first, second] = [self.first.as_ref(), Some(&self.second)].map(|access| access?.command.as_deref());
+        let resource = self.memory.as_ref().and_then(|memory| match &memory.place {
+            FoundPlace::Resource { name, .. } => name.clone(),
+            _ => memory.resource.as_ref().map(|resource| Arc::clone(&resource.name)),
+        });
+        let buffer = |command: Option<&FoundCommand>| command?.command_buffer.clone();
+        let pipeline = |command: Option<&FoundCommand>| command?.pipeline.clone();
+        Some(CommandsIdentity {
+            one_queue: first.map(|command| command.queue) == second.map(|command| command.queue),
+            names: [buffer(first), buffer(second), pipeline(first), pipeline(second), resource],
+        })
     }
 
     /// Whether its accesses are those of commands and the host, rather than of invocations of one dispatch.
@@ -583,6 +612,15 @@ error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `til
         let place = FoundPlace::Variable { name: "other".into() };
         let elsewhere = Finding { memory: Some(FoundMemory::new(place, 4..8)), ..finding.clone() };
         assert_ne!(finding.identity(), elsewhere.identity(), "two variables");
+        let by = |command_buffer: &str, queue: u32| {
+            let (name, command_buffer) = ("copy".into(), Some(command_buffer.into()));
+            let command =
+                FoundCommand { name, pipeline: None, number: 0, command_buffer, index: 0, submission: 1, queue };
+            let second = FoundAccess { command: Some(command.into()), ..finding.second.clone() };
+            Finding { second, ..finding.clone() }.identity()
+        };
+        assert_ne!(by("one", 0), by("two", 0), "two command buffers with names");
+        assert_eq!(by("one", 0), by("one", 1), "the first access is of no command");
         assert_eq!(FoundAccess { source: None, ..finding.second.clone() }.quoted(), None);
         // Two modules whose texts come from no files.
         let unnamed = |access: &FoundAccess, kernel: &str, text: &str| {
