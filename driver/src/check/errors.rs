@@ -139,7 +139,7 @@ impl DispatchRun<'_> {
         race
     }
 
-    /// The repair of an update in one statement, or by a condition, that races with another invocation's.
+    /// The repair of an update in one statement or two, or by a condition, that races with another invocation's.
     fn update(&self, updates: [Update; 2], later: Invocation) -> Option<Repair> {
         let kernel = &self.code.needed.kernel;
         let language = self.code.names.names.language();
@@ -158,7 +158,11 @@ impl DispatchRun<'_> {
         };
         match lines {
             (Some(reads), Some(writes)) if reads == writes => Some(update::repair(language, &access, updated)),
-            (Some(_), Some(_)) => update::conditional(language, &access, &self.access(read, later), updated),
+            (Some(_), Some(_)) => {
+                let read = self.access(read, later);
+                let of_two = || is_stored_back().then(|| update::of_two_statements(language, &access, &read, updated));
+                update::conditional(language, &access, &read, updated).or_else(of_two)
+            }
             // Without lines the instructions tell.
             (None, None) if is_stored_back() => Some(update::repair(language, &access, updated)),
             _ => None,

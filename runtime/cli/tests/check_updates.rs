@@ -102,3 +102,65 @@ fn no_barrier_is_within_an_update() {
     assert!(racy.stderr.contains("= repair: atomicAdd(&d[l / 4u], 1u)"), "{}", racy.stderr);
     assert!(!racy.stderr.contains("storageBarrier"), "{}", racy.stderr);
 }
+
+#[test]
+fn an_append_in_two_statements_is_an_update() {
+    let folder = Folder::new("updates-append");
+    let options = "--bind 0.0=zeros:256 --bind 0.1=zeros:4 --check";
+    let wgsl = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+@group(0) @binding(1) var<storage, read_write> n: u32;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  let i = n;
+  n = i + 1u;
+  d[i] = l;
+}
+";
+    let glsl = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer D { uint d[]; };
+layout(binding = 1) buffer N { uint n; };
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  uint i = n;
+  n = i + 1;
+  d[i] = l;
+}
+";
+    let append = Case {
+        name: "append.wgsl",
+        text: wgsl.to_owned(),
+        options,
+        parts: &[
+            "= repair: atomicAdd(&n, 1u) in place of the read at append.wgsl:4:11 and the write at append.wgsl:5:3, \
+                  with `atomic<u32>` for `u32` in the declaration of `n`: updates between",
+        ],
+        applied: &[
+            ("let i = n;\n", "let i = atomicAdd(&n, 1u);\n"),
+            ("  n = i + 1u;\n", ""),
+            ("n: u32", "n: atomic<u32>"),
+        ],
+    };
+    decide(&folder, &[append]);
+    let racy = run(&folder, "append.wgsl", wgsl, options, 66);
+    assert!(!racy.stderr.contains("storageBarrier"), "{}", racy.stderr);
+    if !has_glsl() {
+        return;
+    }
+    let append = Case {
+        name: "append.comp",
+        text: glsl.to_owned(),
+        options,
+        parts: &[
+            "= repair: atomicAdd(n, 1) in place of the read at append.comp:7 and the write at append.comp:8: updates",
+        ],
+        applied: &[("uint i = n;", "uint i = atomicAdd(n, 1);"), ("  n = i + 1;\n", "")],
+    };
+    decide(&folder, &[append]);
+    // What the statements compute is not in two lines.
+    let other = glsl.replace("  n = i + 1;\n  d[i] = l;", "  d[i] = l;\n  i++;\n  n = i;");
+    let racy = run(&folder, "append.comp", &other, options, 66);
+    let general = "= repair: one atomic operation, or a loop with atomicCompSwap, in place of the read at \
+                   append.comp:7 and the write at append.comp:10: updates";
+    assert!(racy.stderr.contains(general), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("barrier()"), "{}", racy.stderr);
+}

@@ -17,7 +17,9 @@ use spelter_memory_model::event;
 use spelter_memory_model::repair::{Edit, TraceEdit};
 use spelter_shaders::check::Profile;
 use spelter_shaders::front::Language;
-use spelter_shaders::ir::{InstData, Kernel, SiteAction, SiteData, StorageClass, Type, Value, Width};
+use spelter_shaders::ir::{
+    InstData, Kernel, Place, SiteAction, SiteData, StorageClass, Type, Value, VariableSpace, Width,
+};
 
 use self::barrier::{BarrierSearch, Side, UnrepairedRace};
 use self::change::{Changed, class_of};
@@ -74,7 +76,8 @@ pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
     }
 }
 
-/// Whether an instruction writes what pure operations make of the value that another one reads.
+/// Whether an instruction writes what pure operations make of the value that another one reads, also through variables
+/// of the invocation.
 pub(super) fn is_stored_back(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> bool {
     let text = Text::new(kernel);
     let (&[load], &[store]) = (&text.of_site(read)[..], &text.of_site(write)[..]) else { return false };
@@ -90,9 +93,27 @@ pub(super) fn is_stored_back(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> 
             return true;
         }
         if seen.len() <= MAX_VALUES
-            && let Some(data @ (InstData::Pure { .. } | InstData::Select { .. })) = kernel.definition(value)
+            && let Some(data) = kernel.definition(value)
         {
-            data.for_each_use(|used| open.extend(seen.insert(used).then_some(used)));
+            match data {
+                InstData::Pure { .. } | InstData::Select { .. } => {
+                    data.for_each_use(|used| open.extend(seen.insert(used).then_some(used)));
+                }
+                // A variable of the invocation: whatever is written to it.
+                InstData::Load { place: Place::Variable { variable, .. }, .. }
+                    if kernel.variables[*variable].space == VariableSpace::Private =>
+                {
+                    open.extend(kernel.insts.values().filter_map(|data| match data {
+                        InstData::Store { place: Place::Variable { variable: written, .. }, value, .. }
+                            if written == variable && seen.insert(*value) =>
+                        {
+                            Some(*value)
+                        }
+                        _ => None,
+                    }));
+                }
+                _ => {}
+            }
         }
     }
     false
