@@ -106,23 +106,29 @@ impl DispatchRun<'_> {
             return race;
         }
         let may_be = names.may_be_atomic(slice);
+        let pairs = [pair.0, pair.1];
         let update = confirmed.updates.filter(|_| may_be);
-        let update = update.and_then(|updates| self.update(updates, confirmed.second.by));
+        let update = update.and_then(|updates| Some((self.update(updates, confirmed.second.by)?, updates)));
         let update = update.or_else(|| self.conditional(slice, pair).filter(|_| may_be));
         let found = match (update, explanation::between_workgroups(described.language, pair)) {
             // With a lock, say, that does not order what it protects.
-            (Some(repair), advice) if names.has_atomics(slice) && described.language != Language::Wgsl => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flags);
+            (Some((repair, updates)), advice) if names.has_atomics(slice) && described.language != Language::Wgsl => {
+                let mut found = self.repairs(slice, &described, (pairs, Some(updates)), flags);
                 found.repairs.extend(advice);
                 found.repairs.push(repair);
                 found
             }
-            (Some(repair), _) => Repairs { repairs: vec![repair], ..Repairs::default() },
+            // A barrier orders more than an atomic operation does.
+            (Some((repair, updates)), _) => {
+                let mut found = self.barrier(slice, &described, (pairs, updates));
+                found.repairs.push(repair);
+                found
+            }
             (None, Some(repair)) if described.language == Language::Wgsl => {
                 Repairs { repairs: vec![repair], ..Repairs::default() }
             }
             (None, advice) => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flags);
+                let mut found = self.repairs(slice, &described, (pairs, None), flags);
                 found.repairs.extend(advice);
                 found
             }
@@ -133,7 +139,7 @@ impl DispatchRun<'_> {
         race
     }
 
-    /// The repair of an update in one statement, or by a condition, that races with another invocation's.
+    /// The repair of an update in one statement or two, or by a condition, that races with another invocation's.
     fn update(&self, updates: [Update; 2], later: Invocation) -> Option<Repair> {
         let kernel = &self.code.needed.kernel;
         let language = self.code.names.names.language();
@@ -152,7 +158,11 @@ impl DispatchRun<'_> {
         };
         match lines {
             (Some(reads), Some(writes)) if reads == writes => Some(update::repair(language, &access, updated)),
-            (Some(_), Some(_)) => update::conditional(language, &access, &self.access(read, later), updated),
+            (Some(_), Some(_)) => {
+                let read = self.access(read, later);
+                let of_two = || is_stored_back().then(|| update::of_two_statements(language, &access, &read, updated));
+                update::conditional(language, &access, &read, updated).or_else(of_two)
+            }
             // Without lines the instructions tell.
             (None, None) if is_stored_back() => Some(update::repair(language, &access, updated)),
             _ => None,
@@ -160,15 +170,21 @@ impl DispatchRun<'_> {
     }
 
     /// The repair of a race of the read of a condition with the write that it decides about, which not each invocation
-    /// executes.
-    fn conditional(&self, slice: &Slice, (first, second): (&FoundAccess, &FoundAccess)) -> Option<Repair> {
+    /// executes; and the two instructions.
+    fn conditional(
+        &self,
+        slice: &Slice,
+        (first, second): (&FoundAccess, &FoundAccess),
+    ) -> Option<(Repair, [Update; 2])> {
         let writes = |event: usize| slice.trace.operation(event).writes();
-        let (read, write, event) = match (writes(slice.pair.0), writes(slice.pair.1)) {
-            (true, false) => (second, first, slice.pair.0),
-            (false, true) => (first, second, slice.pair.1),
+        let [one, other] = [slice.pair.0, slice.pair.1].map(|event| slice.events[event].site);
+        let (read, write, sites) = match (writes(slice.pair.0), writes(slice.pair.1)) {
+            (true, false) => (second, first, Update { read: other, write: one }),
+            (false, true) => (first, second, Update { read: one, write: other }),
             _ => return None,
         };
-        let updated = repair::updated(self.code.kernel(), &self.code.all().kernel.sites[slice.events[event].site]);
-        update::conditional(self.code.names.names.language(), write, read, updated)
+        let updated = repair::updated(self.code.kernel(), &self.code.all().kernel.sites[sites.write]);
+        let repair = update::conditional(self.code.names.names.language(), write, read, updated)?;
+        Some((repair, [sites; 2]))
     }
 }

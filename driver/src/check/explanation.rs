@@ -44,7 +44,7 @@ pub(super) struct SliceNames<'a> {
 }
 
 /// An access in a sentence.
-fn named(access: &FoundAccess) -> String {
+pub(super) fn named(access: &FoundAccess) -> String {
     let position = access.position().map(|position| format!(" at {position}")).unwrap_or_default();
     format!("the {}{position}", access.action)
 }

@@ -1,10 +1,13 @@
 //! The repair of a lost update: a statement that reads a place and writes it again, `c[0] += 1`, as an atomic function.
+//! So of two statements, `i = n` and `n = i + 1`.
 //!
 //! Which two instructions make the update is known from the recording, and that the two invocations' updates are of one
-//! line; what the statement computes is read from its text. Where that is not clear, the repair names no function.
+//! line, or that the one instruction writes what is computed from the value that the other one reads; what the
+//! statements compute is read from their text. Where that is not clear, the repair names no function.
 
 use spelter_shaders::front::Language;
 
+use super::explanation::named;
 use super::finding::{FoundAccess, Repair};
 
 /// A statement that updates a place.
@@ -70,8 +73,26 @@ impl Updated {
 
 /// The repair of an update of one statement whose write is `access`.
 pub(super) fn repair(language: Language, access: &FoundAccess, updated: Updated) -> Repair {
-    let statement = access.quoted().and_then(statement);
-    described(language, access, updated, statement.as_ref())
+    let statement = access.quoted().and_then(|line| statement(line).or_else(|| two_statements(line, line)));
+    described(language, access, &update_at(access), updated, statement.as_ref())
+}
+
+/// The repair of an update of two statements: `read` is that of the value from which `write` writes another one.
+pub(super) fn of_two_statements(
+    language: Language,
+    write: &FoundAccess,
+    read: &FoundAccess,
+    updated: Updated,
+) -> Repair {
+    let texts = read.quoted().zip(write.quoted());
+    let statement = texts.and_then(|(read, write)| two_statements(read, write));
+    let at = format!("{} and {}", named(read), named(write));
+    described(language, write, &at, updated, statement.as_ref())
+}
+
+/// The statement of an update in a sentence.
+fn update_at(write: &FoundAccess) -> String {
+    write.position().map_or("the update".to_owned(), |position| format!("the update at {position}"))
 }
 
 /// The repair of an update by a condition, `if (best < x) { best = x; }`, whose condition `read` executes: `None` if
@@ -87,11 +108,17 @@ pub(super) fn conditional(
         true => in_one_line(written),
         false => conditional_statement(read, written),
     };
-    Some(described(language, write, updated, Some(&statement?)))
+    Some(described(language, write, &update_at(write), updated, Some(&statement?)))
 }
 
-fn described(language: Language, access: &FoundAccess, updated: Updated, statement: Option<&Statement<'_>>) -> Repair {
-    let position = access.position().map(|position| format!(" at {position}")).unwrap_or_default();
+/// The repair in place of `at`, what the text has for it.
+fn described(
+    language: Language,
+    access: &FoundAccess,
+    at: &str,
+    updated: Updated,
+    statement: Option<&Statement<'_>>,
+) -> Repair {
     let source = access.source.as_deref().unwrap_or_default();
     let lost = "updates between the read and the write of another invocation are lost";
     let updated = match (language, statement) {
@@ -120,22 +147,21 @@ fn described(language: Language, access: &FoundAccess, updated: Updated, stateme
         (Language::Wgsl, Function::Atomic(function)) => in_wgsl(statement, function, updated, source),
     });
     let text = match (call, updated) {
-        (Some((call, with)), _) => format!("{call} in place of the update{position}{with}: {lost}"),
-        (None, Updated::Vector) => format!(
-            "an atomic operation for each component in place of the update{position}, since none changes a vector: \
-             {lost}"
-        ),
+        (Some((call, with)), _) => format!("{call} in place of {at}{with}: {lost}"),
+        (None, Updated::Vector) => {
+            format!("an atomic operation for each component in place of {at}, since none changes a vector: {lost}")
+        }
         (None, Updated::Narrow) => format!(
-            "{loops} on the word of 32 bits that contains it, or two dispatches, in place of the update{position}, \
+            "{loops} on the word of 32 bits that contains it, or two dispatches, in place of {at}, \
              since without extensions no atomic operation is of 8 or 16 bits: {lost}"
         ),
         (None, Updated::Other) => {
             let loops = loops.trim_end_matches(',');
-            format!("{loops}, or two dispatches, in place of the update{position}: {lost}")
+            format!("{loops}, or two dispatches, in place of {at}: {lost}")
         }
-        (None, _) if statement.is_some() => format!("{loops} in place of the update{position}: {lost}"),
+        (None, _) if statement.is_some() => format!("{loops} in place of {at}: {lost}"),
         (None, _) => {
-            format!("one atomic operation, or {loops}, in place of the update{position}: {lost}")
+            format!("one atomic operation, or {loops}, in place of {at}: {lost}")
         }
     };
     Repair { text, line: access.line.clone() }
@@ -222,7 +248,7 @@ fn statement(line: &str) -> Option<Statement<'_>> {
     if let Some(found) = in_one_line(line) {
         return Some(found);
     }
-    let mut found = line.split([';', '{', '}']).filter_map(|part| update(part.trim()));
+    let mut found = statements(line).filter_map(update);
     let first = found.next()?;
     found.next().is_none().then_some(first)
 }
@@ -258,46 +284,82 @@ fn update(text: &str) -> Option<Statement<'_>> {
             return Some(Statement { place, function: Function::Atomic(function), operand: "1" });
         }
     }
-    let assigned = text.char_indices().find(|&(at, c)| {
+    let (left, right) = assignment(text)?;
+    if let Some((operator, function)) = FUNCTIONS.into_iter().find(|(operator, _)| left.ends_with(*operator)) {
+        let place = last_place(left.strip_suffix(operator)?)?;
+        return Some(Statement { place, function: Function::Atomic(function), operand: right });
+    }
+    for operator in OTHERS {
+        if let Some(place) = left.strip_suffix(operator) {
+            return Some(Statement { place: last_place(place)?, function: Function::Other, operand: right });
+        }
+    }
+    let place = last_place(left)?;
+    computed(place, right, place)
+}
+
+/// The operators that atomic functions have, and others.
+const FUNCTIONS: [(char, &str); 5] = [('+', "Add"), ('-', "Sub"), ('&', "And"), ('|', "Or"), ('^', "Xor")];
+const OTHERS: [&str; 5] = ["*", "/", "%", "<<", ">>"];
+
+/// The two sides of an assignment, the left one with the operator before the `=`.
+fn assignment(text: &str) -> Option<(&str, &str)> {
+    let (at, _) = text.char_indices().find(|&(at, c)| {
         let before = text[..at].chars().next_back();
         let shifts = ["<<", ">>"].iter().any(|shift| text[..at].ends_with(shift));
         let compares = before.is_some_and(|before| "=!<>".contains(before)) && !shifts;
         c == '=' && !text[at + 1..].starts_with('=') && !compares
     })?;
-    let (left, right) = (&text[..assigned.0], text[assigned.0 + 1..].trim());
-    let functions = [('+', "Add"), ('-', "Sub"), ('&', "And"), ('|', "Or"), ('^', "Xor")];
+    Some((&text[..at], text[at + 1..].trim()))
+}
+
+/// The update by a statement `i = place` in one line, and by one in another line that writes what it computes from `i`.
+fn two_statements<'a>(read: &str, write: &'a str) -> Option<Statement<'a>> {
+    let mut found = assignments(write).filter_map(|(left, right)| {
+        let place = last_place(left).filter(|place| *place == left.trim())?;
+        assignments(read).find_map(|(declared, value)| {
+            // The name: of `let i`, `uint i`, `var i: u32`.
+            let name = last_place(declared.split(':').next()?)?;
+            (value == place && name != place).then(|| computed(place, right, name))?
+        })
+    });
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
+fn assignments(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    statements(line).filter_map(assignment)
+}
+
+/// The statements of a line, without its comment.
+fn statements(line: &str) -> impl Iterator<Item = &str> {
+    line.split("//").next().unwrap_or(line).split([';', '{', '}']).map(str::trim)
+}
+
+/// The update of a place to the right side of an assignment, in which `old` is its value before.
+fn computed<'a>(place: &'a str, right: &'a str, old: &str) -> Option<Statement<'a>> {
     let atomic = |place, function, operand| Statement { place, function: Function::Atomic(function), operand };
-    if let Some((operator, function)) = functions.into_iter().find(|(operator, _)| left.ends_with(*operator)) {
-        let place = last_place(left.strip_suffix(operator)?)?;
-        return Some(atomic(place, function, right));
-    }
     let other = |place, operand| Statement { place, function: Function::Other, operand };
-    for operator in ["*", "/", "%", "<<", ">>"] {
-        if let Some(place) = left.strip_suffix(operator) {
-            return Some(other(last_place(place)?, right));
-        }
-    }
-    let place = last_place(left)?;
     for (name, function) in [("max(", "Max"), ("min(", "Min")] {
         if let Some(arguments) = right.strip_prefix(name).and_then(|rest| rest.strip_suffix(')')) {
-            let operand = arguments.strip_prefix(place).and_then(|rest| rest.trim_start().strip_prefix(','))?.trim();
+            let operand = arguments.strip_prefix(old).and_then(|rest| rest.trim_start().strip_prefix(','))?.trim();
             return is_simple(operand, "").then_some(atomic(place, function, operand));
         }
     }
-    for operator in ["*", "/", "%", "<<", ">>"] {
-        let operand = right.strip_prefix(place).and_then(|rest| rest.trim_start().strip_prefix(operator));
+    for operator in OTHERS {
+        let operand = right.strip_prefix(old).and_then(|rest| rest.trim_start().strip_prefix(operator));
         if let Some(operand) = operand.filter(|operand| is_simple(operand.trim(), "")) {
             return Some(other(place, operand.trim()));
         }
     }
-    functions.into_iter().find_map(|(operator, function)| {
+    FUNCTIONS.into_iter().find_map(|(operator, function)| {
         // A product binds more strongly than a sum.
         let also = if "+-".contains(operator) { "* " } else { "" };
         let after = |rest: &str| Some(rest.trim_start().strip_prefix(operator)?.trim().len());
-        let operand = match right.strip_prefix(place).and_then(after) {
+        let operand = match right.strip_prefix(old).and_then(after) {
             Some(len) => &right[right.len() - len..],
             None if operator == '-' => return None,
-            None => right.strip_suffix(place)?.trim_end().strip_suffix(operator)?.trim_end(),
+            None => right.strip_suffix(old)?.trim_end().strip_suffix(operator)?.trim_end(),
         };
         is_simple(operand, also).then_some(atomic(place, function, operand))
     })
@@ -368,6 +430,29 @@ mod tests {
             ["s = s - a - b;", "s = t + 1;", "s = s & a | b;", "if (s == 1) t = 2;", "a += 1; b += 1;", "s = s;", "= 3"]
         {
             assert_eq!(read(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn updates_of_two_statements_are_read_from_both() {
+        let read = |read, write| two_statements(read, write).map(|found| (found.place, found.function, found.operand));
+        let add = Some(("n", Function::Atomic("Add"), "1u"));
+        for line in ["let i = n;", "  uint i = n; // the next one", "var i: u32 = n;", "i = n;"] {
+            assert_eq!(read(line, "  n = i + 1u;"), add, "{line}");
+        }
+        assert_eq!(
+            read("int old = h[k & 3];", "h[k & 3] = max(old, x);").map(|found| found.1),
+            Some(Function::Atomic("Max"))
+        );
+        assert_eq!(read("let i = n;", "n = i * 3u;").map(|found| found.1), Some(Function::Other));
+        assert_eq!(read("let i = n; n = i + 1u;", "let i = n; n = i + 1u;"), add);
+        for (one, other) in [
+            ("let i = m;", "n = i + 1u;"),
+            ("let i = n;", "n = ix + 1u;"),
+            ("let i = n;", "n = i;"),
+            ("", "n = i + 1;"),
+        ] {
+            assert_eq!(read(one, other), None, "{one} {other}");
         }
     }
 

@@ -146,3 +146,98 @@ void main() {
     assert!(ended.stderr.contains(place), "{}", ended.stderr);
     assert!(!ended.stderr.contains("branch or loop"), "{}", ended.stderr);
 }
+
+/// Loops whose heads and updates read what other invocations wrote, and `continue`.
+const LOOPS_WGSL: &str = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+var<workgroup> s: array<u32, 64>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  s[l] = l;
+  for (var i = 0u;
+       i < 2u + s[l ^ 3u] / 100u;
+       i += 1u + s[l ^ 1u] / 100u) {
+    if l > 12u { continue; }
+    a[l] = s[l ^ 2u];
+  }
+  var k = 0u;
+  loop {
+    k++;
+    if k == 2u { continue; }
+    a[l] = k;
+    continuing {
+      k += s[l ^ 5u] / 100u;
+      break if
+        s[l ^ 4u] + k >= 30u;
+    }
+  }
+}
+";
+
+const LOOPS_GLSL: &str = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { uint a[]; };
+shared uint s[64];
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  s[l] = l;
+  for (uint i = 0;
+       i < 2 + s[l ^ 3] / 100;
+       i += 1 + s[l ^ 1] / 100) {
+    if (l > 12) continue;
+    a[l] = s[l ^ 2];
+  }
+  uint k = 0;
+  a[l] = 0;
+  while (
+      s[l ^ 4] + k < 50) {
+    k += 20;
+    if (l == 7) continue;
+    a[l] = s[l ^ 5];
+  }
+}
+";
+
+#[test]
+fn a_loop_has_its_own_line_and_so_has_each_part_of_its_head() {
+    let folder = Folder::new("lines-loop-heads");
+    let ended = run(&folder, "loops.wgsl", LOOPS_WGSL, ONE, 66);
+    for (read, of_loop) in [("6:17", "5:3"), ("7:18", "5:3"), ("9:12", "5:3"), ("17:12", "12:3"), ("19:9", "12:3")] {
+        let because = format!("nothing orders the write at loops.wgsl:4:3 before the read at loops.wgsl:{read}\n");
+        assert!(ended.stderr.contains(&because), "{read}\n{}", ended.stderr);
+        let place = format!("before the read at loops.wgsl:{read}: before the branch or loop at loops.wgsl:{of_loop},");
+        assert!(ended.stderr.contains(&place), "{place}\n{}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains("the condition first reads"), "{}", ended.stderr);
+    if !has_glsl() {
+        return;
+    }
+    let ended = run(&folder, "loops.comp", LOOPS_GLSL, ONE, 66);
+    for (read, of_loop) in [(9, 8), (10, 8), (12, 8), (17, 16), (20, 16)] {
+        let place = format!(
+            "after the write at loops.comp:7 and before the read at loops.comp:{read}: before the branch or loop at \
+             loops.comp:{of_loop}, where"
+        );
+        assert!(ended.stderr.contains(&place), "{place}\n{}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains("the condition first reads"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_load_through_a_name_has_the_line_of_the_load() {
+    let folder = Folder::new("lines-names");
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  let p = &a[l ^ 1u];
+  a[l] = l;
+  let read = *p;
+  if *p == 3u {
+    a[l + 64u] = read;
+  }
+}
+";
+    let ended = run(&folder, "names.wgsl", text, "--bind 0.0=zeros:512 --check", 66);
+    for read in ["5:15", "6:7"] {
+        let because = format!("nothing orders the write at names.wgsl:4:3 before the read at names.wgsl:{read}\n");
+        assert!(ended.stderr.contains(&because), "{because}\n{}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains("names.wgsl:3:"), "{}", ended.stderr);
+}

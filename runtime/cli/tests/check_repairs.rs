@@ -550,3 +550,62 @@ void main() {
     }];
     decide(&folder, &cases);
 }
+
+/// A barrier for other memory stands between the accesses, whichever of them writes.
+#[test]
+fn a_barrier_for_other_memory_is_the_cause_of_each_hazard() {
+    let folder = Folder::new("repair-other-memory");
+    let options = "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --check";
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@group(0) @binding(1) var<storage, read_write> b: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  b[l] = FIRST;
+  workgroupBarrier();
+  SECOND;
+}
+";
+    const CAUSE: &str =
+        "= because both invocations wait at the barrier at other.wgsl:5:3, but it does not cover storage buffers\n";
+    for (hazard, first, second) in [
+        ("WAR", "a[l ^ 1u]", "a[l] = l"),
+        ("RAW", "l; a[l] = l", "b[l] = a[l ^ 1u]"),
+        ("WAW", "l; a[l] = l", "a[l ^ 1u] = l"),
+    ] {
+        let cases = [Case {
+            name: "other.wgsl",
+            text: text.replace("FIRST", first).replace("SECOND", second),
+            options,
+            parts: &[CAUSE, "= repair: storageBarrier() in addition to the barrier at other.wgsl:5:3\n"],
+            applied: &[("workgroupBarrier();", "workgroupBarrier(); storageBarrier();")],
+        }];
+        decide(&folder, &cases);
+        let racy = run(&folder, "other.wgsl", &cases[0].text, options, 66);
+        assert!(racy.stderr.contains(&format!("error[SPELTER-RACE-{hazard}]")), "{hazard}\n{}", racy.stderr);
+    }
+    if !has_glsl() {
+        return;
+    }
+    let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { uint a[]; };
+layout(binding = 1) buffer B { uint b[]; };
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  b[l] = a[l ^ 1];
+  barrier();
+  a[l] = l;
+}
+";
+    let cases = [Case {
+        name: "other.comp",
+        text: text.to_owned(),
+        options,
+        parts: &[
+            "error[SPELTER-RACE-WAR]",
+            "= because both invocations wait at the barrier at other.comp:8, but it does not cover buffers\n",
+            "= repair: memoryBarrierBuffer() before the barrier at other.comp:8\n",
+        ],
+        applied: &[("  barrier();", "  memoryBarrierBuffer(); barrier();")],
+    }];
+    decide(&folder, &cases);
+}

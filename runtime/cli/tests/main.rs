@@ -16,6 +16,7 @@ mod check_mixed;
 mod check_repairs;
 mod check_reports;
 mod check_sites;
+mod check_updates;
 mod check_usage;
 mod check_workgroups;
 mod common;

@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use crate::common::Folder;
+use crate::common::{Folder, has_glsl};
 
 const AFFINE: &str = include_str!("scripts/affine.amber");
 
@@ -182,4 +182,61 @@ fn paths_must_be_there() {
     let ended = folder.spelter("test nothing.amber");
     assert!(ended.status == 1 && ended.stdout.contains("nothing.amber"), "{}", ended.stdout);
     assert!(folder.usage("test").contains("FILE|DIR"));
+}
+
+/// A script whose shader in GLSL has a race, in the script or in a file of its own.
+fn racy(shader: &str) -> String {
+    format!(
+        "#!amber
+{shader}
+BUFFER b DATA_TYPE uint32 SIZE 64 FILL 0
+PIPELINE compute p
+  ATTACH s
+  BIND BUFFER b AS storage DESCRIPTOR_SET 0 BINDING 0
+END
+RUN p 1 1 1
+"
+    )
+}
+
+#[test]
+fn reports_on_glsl_in_scripts_have_its_lines() {
+    if !has_glsl() {
+        return;
+    }
+    let glsl = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { uint a[]; };
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  a[l] = l;
+  a[l] += a[l ^ 1u];
+}
+";
+    let inside = racy(&format!("\nSHADER compute s GLSL TARGET_ENV spv1.3\n{glsl}END"));
+    let old = racy(&format!("SHADER compute s GLSL\n{glsl}END"));
+    let beside = racy("SHADER compute s GLSL FILE race.comp");
+    let scripts = [
+        ("inside.amber", inside.as_str(), "inside.amber", 3),
+        ("old.amber", &old, "old.amber", 2),
+        ("beside.amber", &beside, "race.comp", 0),
+    ];
+    let folder = folder("test_lines", &[("race.comp", glsl)]);
+    for (script, text, file, before) in scripts {
+        folder.write(script, text.as_bytes());
+        let ended = folder.spelter(&format!("test {script} --check"));
+        assert_ne!(ended.status, 0, "{script}\n{}{}", ended.stdout, ended.stderr);
+        let said = ended.stdout + &ended.stderr;
+        let (write, read) = (before + 6, before + 7);
+        for part in [
+            format!("= because nothing orders the write at {file}:{write} before the read at {file}:{read}\n"),
+            format!("{read} │   a[l] += a[l ^ 1u];\n"),
+        ] {
+            assert!(said.contains(&part), "{part}\n{said}");
+        }
+    }
+    // So have the compiler's messages.
+    folder.write("wrong.amber", inside.replace("+= a[", "+= b[").as_bytes());
+    let said = folder.spelter("test wrong.amber").stdout;
+    assert!(said.contains("wrong.amber:10: error: 'b'"), "{said}");
 }

@@ -26,15 +26,19 @@ impl Slice<'_> {
     }
 
     /// The pair in the order in which it is explained: first the access that is location-ordered before the other, or
-    /// else happens before it, or else is the one that it reads from, or else is a write.
+    /// else happens before it, or else is the one that it reads from, or else is almost ordered before it, or else is a
+    /// write.
     pub(super) fn sorted(&self, (a, b): (usize, usize)) -> (usize, usize) {
-        if self.order.location_order.either(a, b) {
-            return if self.order.location_order.contains(a, b) { (a, b) } else { (b, a) };
-        }
         let reads = |a: usize, b: usize| self.choice.sources[b] == Some(Source::Write(a));
-        let (before, after) = (self.before(a, b), self.before(b, a));
-        let swap = !before && (after || reads(b, a) || !self.writes(a) && !reads(a, b));
-        if swap { (b, a) } else { (a, b) }
+        let almost = |a: usize, b: usize| self.almost_ordered(a, b) != Reason::Unrelated;
+        let is_first = |a: usize, b: usize| {
+            let comes = |before: &dyn Fn(usize, usize) -> bool| (before(a, b) != before(b, a)).then(|| before(a, b));
+            comes(&|a, b| self.order.location_order.contains(a, b))
+                .or_else(|| comes(&|a, b| self.before(a, b)))
+                .or_else(|| comes(&reads))
+                .or_else(|| comes(&almost))
+        };
+        if is_first(a, b).unwrap_or_else(|| self.writes(a)) { (a, b) } else { (b, a) }
     }
 
     /// The conditions for a pair that [`Slice::sorted`] gave.

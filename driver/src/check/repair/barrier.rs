@@ -64,12 +64,20 @@ fn in_spirv(class: Class, model: MemoryModel) -> &'static str {
     }
 }
 
+/// One of the two accesses of a race, or the update that it is a part of: no barrier is within it.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    /// The instructions with which it begins and ends.
+    pub(super) sites: [SiteData; 2],
+    pub(super) accesses: [FoundAccess; 2],
+}
+
 /// The race whose repair is sought.
 pub(super) struct UnrepairedRace<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) language: Language,
     pub(super) sites: [&'a SiteData; 2],
-    pub(super) accesses: [&'a FoundAccess; 2],
+    pub(super) sides: &'a [Side; 2],
     pub(super) class: Class,
     /// The memory, as a declaration names it.
     pub(super) place: String,
@@ -87,6 +95,15 @@ pub(super) enum BarrierSearch {
     /// In other workgroups, or between two of them, they still race.
     BetweenWorkgroups,
     Nothing,
+}
+
+/// Places for barriers.
+struct Places {
+    /// The end of what comes first in the text, and the beginning of the other.
+    ends: Option<(At, At)>,
+    /// Between the two, and at the end of the loop around them, with their order in the text.
+    between: Option<(Gap, [usize; 2])>,
+    end: Option<(Gap, [usize; 2])>,
 }
 
 /// What trials of barriers that are no repair showed.
@@ -112,12 +129,19 @@ struct Attempt {
 }
 
 impl UnrepairedRace<'_> {
-    /// The barriers that silence a race of two invocations of a workgroup.
-    pub(super) fn barriers(&self, trials: &mut Trials<'_>) -> BarrierSearch {
+    /// Whether there are places at which a barrier may be.
+    pub(super) fn has_places(&self) -> bool {
         let text = Text::new(self.kernel);
-        let at = self.sites.map(|site| text.of_site(site));
-        let [Some(&first), Some(&second)] = [at[0].first(), at[1].first()] else { return BarrierSearch::Nothing };
-        let [Some(&first_end), Some(&second_end)] = [at[0].last(), at[1].last()] else { return BarrierSearch::Nothing };
+        self.places(&text).is_some_and(|places| places.between.is_some() || places.end.is_some())
+    }
+
+    /// Where the two sides are in the text, and barriers may be.
+    fn places(&self, text: &Text<'_>) -> Option<Places> {
+        let [[first, first_end], [second, second_end]] = self.sides.each_ref().map(|side| {
+            let [begin, end] = side.sites.each_ref().map(|site| text.of_site(site));
+            [begin.first().copied(), end.last().copied()]
+        });
+        let (first, first_end, second, second_end) = (first?, first_end?, second?, second_end?);
         // The order of the text, whatever that of the execution was.
         let (order, ends) = match first.cmp(&second) {
             Ordering::Equal => ([0, 1], None),
@@ -126,6 +150,13 @@ impl UnrepairedRace<'_> {
         };
         let between = ends.and_then(|(first, second)| text.between(first, second)).map(|gap| (gap, order));
         let end = text.loop_end(first, second).map(|gap| (gap, [0, 1]));
+        Some(Places { ends, between, end })
+    }
+
+    /// The barriers that silence a race of two invocations of a workgroup.
+    pub(super) fn barriers(&self, trials: &mut Trials<'_>) -> BarrierSearch {
+        let text = Text::new(self.kernel);
+        let Some(Places { ends, between, end }) = self.places(&text) else { return BarrierSearch::Nothing };
         let attempt = |gaps: Vec<(Gap, [usize; 2])>| Attempt { gaps, ..Attempt::default() };
         let mut attempts: Vec<Attempt> = ends
             .map_or_else(Vec::new, |(first, second)| text.subgroup_barriers(first, second))
@@ -273,8 +304,8 @@ impl UnrepairedRace<'_> {
         let text =
             format!("{} {places}, where all invocations of the workgroup execute it{around}{coherent}", kind.text);
         let line = match attempt.gaps.first() {
-            Some((Gap::Between { .. }, order)) => self.accesses[order[1]].line.clone(),
-            Some((Gap::After { .. }, order)) => self.accesses[order[0]].line.clone(),
+            Some((Gap::Between { .. }, order)) => self.sides[order[1]].accesses[0].line.clone(),
+            Some((Gap::After { .. }, order)) => self.sides[order[0]].accesses[1].line.clone(),
             Some((Gap::LoopEnd { last, .. }, _)) => last.clone(),
             None => wider.and_then(|inst| self.kernel.line_of(inst)).cloned(),
         };
@@ -283,8 +314,8 @@ impl UnrepairedRace<'_> {
 
     /// A place in words. `order` is that of the accesses in the text.
     fn words(&self, gap: &Gap, order: [usize; 2]) -> String {
-        let accesses = order.map(|number| self.accesses[number]);
-        let [earlier, later] = accesses.map(named);
+        let accesses = [&self.sides[order[0]].accesses[1], &self.sides[order[1]].accesses[0]];
+        let [earlier, later] = apart(accesses).unwrap_or_else(|| accesses.map(named));
         let in_one_line = statements_of_line(accesses);
         match gap {
             Gap::Between { splits: true, before: Some(before), .. } if in_one_line != Some(Statements::Two) => format!(
@@ -329,6 +360,13 @@ fn statements_of_line([one, other]: [&FoundAccess; 2]) -> Option<Statements> {
         one.quoted()?.get(start as usize..end as usize)
     };
     Some(if between().is_some_and(|text| text.contains(';')) { Statements::Two } else { Statements::One })
+}
+
+/// Two accesses of one line in a sentence, if two calls of a function make them.
+fn apart([one, other]: [&FoundAccess; 2]) -> Option<[String; 2]> {
+    let calls = || one.inlined_at.iter().zip(&other.inlined_at);
+    let (a, b) = calls().find(|(a, b)| a != b).filter(|_| one.line.is_some() && one.line == other.line)?;
+    Some([a, b].map(|call| format!("the call at {call}")))
 }
 
 /// A branch, loop or call in a sentence.

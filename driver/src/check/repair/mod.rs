@@ -17,15 +17,17 @@ use spelter_memory_model::event;
 use spelter_memory_model::repair::{Edit, TraceEdit};
 use spelter_shaders::check::Profile;
 use spelter_shaders::front::Language;
-use spelter_shaders::ir::{InstData, Kernel, SiteAction, SiteData, StorageClass, Type, Value, Width};
+use spelter_shaders::ir::{
+    InstData, Kernel, Place, SiteAction, SiteData, StorageClass, Type, Value, VariableSpace, Width,
+};
 
-use self::barrier::{BarrierSearch, UnrepairedRace};
+use self::barrier::{BarrierSearch, Side, UnrepairedRace};
 use self::change::{Changed, class_of};
 use self::flag::MAX_VALUES;
 pub(super) use self::flag::{Flag, guarding, is_flag};
 use self::place::Text;
 use self::trial::{Trials, Tried};
-use super::confirm::Confirmed;
+use super::confirm::{Confirmed, Update};
 use super::dispatch::{Described, DispatchRun};
 use super::explanation::{self, SliceNames};
 use super::finding::{FoundAccess, Repair};
@@ -39,6 +41,10 @@ const MAX_REPAIRS: usize = 2;
 /// The reason if invocations diverge between the two accesses.
 const NO_BARRIER: &str =
     "no barrier can be between them as the code is: not all invocations of the workgroup execute it there";
+
+/// The reason if the barrier has to be at the end of a loop.
+const NEXT_ITERATION: &str =
+    "one of them is of the next iteration of the loop, which no barrier separates from this one";
 
 /// The reason if a barrier orders the race of the finding only.
 const BETWEEN_WORKGROUPS: &str = "a barrier between them orders the invocations of a workgroup, but they race between \
@@ -70,7 +76,8 @@ pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
     }
 }
 
-/// Whether an instruction writes what pure operations make of the value that another one reads.
+/// Whether an instruction writes what pure operations make of the value that another one reads, also through variables
+/// of the invocation.
 pub(super) fn is_stored_back(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> bool {
     let text = Text::new(kernel);
     let (&[load], &[store]) = (&text.of_site(read)[..], &text.of_site(write)[..]) else { return false };
@@ -86,9 +93,27 @@ pub(super) fn is_stored_back(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> 
             return true;
         }
         if seen.len() <= MAX_VALUES
-            && let Some(data @ (InstData::Pure { .. } | InstData::Select { .. })) = kernel.definition(value)
+            && let Some(data) = kernel.definition(value)
         {
-            data.for_each_use(|used| open.extend(seen.insert(used).then_some(used)));
+            match data {
+                InstData::Pure { .. } | InstData::Select { .. } => {
+                    data.for_each_use(|used| open.extend(seen.insert(used).then_some(used)));
+                }
+                // A variable of the invocation: whatever is written to it.
+                InstData::Load { place: Place::Variable { variable, .. }, .. }
+                    if kernel.variables[*variable].space == VariableSpace::Private =>
+                {
+                    open.extend(kernel.insts.values().filter_map(|data| match data {
+                        InstData::Store { place: Place::Variable { variable: written, .. }, value, .. }
+                            if written == variable && seen.insert(*value) =>
+                        {
+                            Some(*value)
+                        }
+                        _ => None,
+                    }));
+                }
+                _ => {}
+            }
         }
     }
     false
@@ -120,17 +145,17 @@ impl DispatchRun<'_> {
         Some(self.code.all().kernel.sites.get(*site)?.clone())
     }
 
-    /// Repairs of a race, verified by trials. `flags` finds what may have announced the earlier access to the later
-    /// invocation.
+    /// Repairs of a race of two accesses, which may be parts of updates, verified by trials. `flags` finds what may
+    /// have announced the earlier access to the later invocation.
     pub(super) fn repairs<'r>(
         &self,
         slice: &Slice,
         described: &Described,
-        pair: [&FoundAccess; 2],
+        pair: ([&FoundAccess; 2], Option<[Update; 2]>),
         flags: &dyn Fn() -> Option<(Vec<Flag>, Option<&'r Confirmed>)>,
     ) -> Repairs {
         // Without a trial none is offered.
-        if !self.code.trials.can_compile(self.code.kernel().size()) || self.trial_runs.is_hopeless() {
+        if !self.can_try() {
             return Repairs::default();
         }
         let mut found = self.ordering(slice, described, pair);
@@ -150,6 +175,62 @@ impl DispatchRun<'_> {
             found.reasons.retain(|reason| reason != NO_BARRIER);
         }
         found
+    }
+
+    /// A barrier that separates two updates, verified by trials.
+    pub(super) fn barrier(
+        &self,
+        slice: &Slice,
+        described: &Described,
+        (pair, updates): ([&FoundAccess; 2], [Update; 2]),
+    ) -> Repairs {
+        let mut found = Repairs::default();
+        let names = described.names();
+        let events = [slice.pair.0, slice.pair.1];
+        let own = own_workgroup(pair).filter(|_| slice.events[events[0]].by != slice.events[events[1]].by);
+        if own.is_none() || names.have_two_references(slice) || !self.can_try() {
+            return found;
+        }
+        let data = events.map(|event| self.code.all().kernel.sites[slice.events[event].site].clone());
+        let race = UnrepairedRace {
+            kernel: self.code.kernel(),
+            language: names.language,
+            sites: data.each_ref(),
+            sides: &self.sides(slice, (pair, Some(updates))),
+            class: class_of(&data[0]),
+            place: names.places[events[1]].to_string(),
+        };
+        if race.has_places()
+            && let Some(mut trials) = Trials::new(self, data.clone(), own)
+            && let BarrierSearch::Repair { repair, only_at_the_end } = race.barriers(&mut trials)
+        {
+            found.repairs.push(repair);
+            found.reasons.extend(only_at_the_end.then(|| NEXT_ITERATION.to_owned()));
+        }
+        found
+    }
+
+    /// Whether a changed kernel can be tried.
+    fn can_try(&self) -> bool {
+        self.code.trials.can_compile(self.code.kernel().size()) && !self.trial_runs.is_hopeless()
+    }
+
+    /// The two accesses of a race, or the updates that they are parts of.
+    fn sides(&self, slice: &Slice, (pair, updates): ([&FoundAccess; 2], Option<[Update; 2]>)) -> [Side; 2] {
+        let events = [slice.pair.0, slice.pair.1].map(|event| &slice.events[event]);
+        [0, 1].map(|side| match updates {
+            Some(updates) => {
+                let sites = [updates[side].read, updates[side].write];
+                Side {
+                    sites: sites.map(|site| self.code.all().kernel.sites[site].clone()),
+                    accesses: sites.map(|site| self.access(site, events[side].by)),
+                }
+            }
+            None => {
+                let site = &self.code.all().kernel.sites[events[side].site];
+                Side { sites: [site.clone(), site.clone()], accesses: [pair[side].clone(), pair[side].clone()] }
+            }
+        })
     }
 
     /// Both accesses as relaxed atomics, where that is what the race asks for: they order nothing else.
@@ -246,13 +327,17 @@ impl DispatchRun<'_> {
     }
 
     /// Repairs that order the two accesses.
-    fn ordering(&self, slice: &Slice, described: &Described, pair: [&FoundAccess; 2]) -> Repairs {
+    fn ordering(
+        &self,
+        slice: &Slice,
+        described: &Described,
+        (pair, updates): ([&FoundAccess; 2], Option<[Update; 2]>),
+    ) -> Repairs {
         let names = described.names();
         let mut found = Repairs::default();
         let events = [slice.pair.0, slice.pair.1];
         let data = events.map(|event| self.code.all().kernel.sites[slice.events[event].site].clone());
-        let workgroups = pair.map(|access| access.invocation.map(|invocation| invocation.workgroup));
-        let own = (workgroups[0] == workgroups[1]).then_some(workgroups[0]).flatten();
+        let own = own_workgroup(pair);
         let kernel = self.code.kernel();
         let is_atomic = |set: &Vec<TraceEdit>| matches!(set[..], [TraceEdit::Code(Edit::Atomic(..))]);
         let edits: Vec<_> = names.edits(slice).into_iter().filter(|set| !is_atomic(set)).collect();
@@ -261,6 +346,7 @@ impl DispatchRun<'_> {
         let class = class_of(&data[0]);
         let place = names.places[events[1]].to_string();
         let sites = [&data[0], &data[1]];
+        let sides = &self.sides(slice, (pair, updates));
         let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
         if names.have_two_references(slice) {
             let mut changed = Changed::new(kernel, language);
@@ -273,7 +359,7 @@ impl DispatchRun<'_> {
             if trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent {
                 found.repairs.push(one);
             } else if seeks_barrier
-                && let race = (UnrepairedRace { kernel, language, sites, accesses: pair, class, place })
+                && let race = (UnrepairedRace { kernel, language, sites, sides, class, place })
                 && let BarrierSearch::Repair { repair, .. } = race.barriers(&mut trials)
             {
                 found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
@@ -320,14 +406,12 @@ impl DispatchRun<'_> {
             found.reasons.push(BY_CHANCE.to_owned());
         }
         if seeks_barrier {
-            let race = UnrepairedRace { kernel, language, sites, accesses: pair, class, place };
+            let race = UnrepairedRace { kernel, language, sites, sides, class, place };
             match race.barriers(&mut trials) {
                 BarrierSearch::Repair { repair, only_at_the_end } => {
                     found.repairs.insert(0, repair);
                     if only_at_the_end {
-                        let why = "one of them is of the next iteration of the loop, which no barrier separates from \
-                            this one";
-                        found.reasons.push(why.to_owned());
+                        found.reasons.push(NEXT_ITERATION.to_owned());
                     }
                 }
                 BarrierSearch::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
@@ -337,6 +421,12 @@ impl DispatchRun<'_> {
         }
         found
     }
+}
+
+/// The workgroup in which both accesses are.
+fn own_workgroup(pair: [&FoundAccess; 2]) -> Option<[u32; 3]> {
+    let workgroups = pair.map(|access| access.invocation.map(|invocation| invocation.workgroup));
+    (workgroups[0] == workgroups[1]).then_some(workgroups[0]).flatten()
 }
 
 /// The barriers that were tried for a race, in words.

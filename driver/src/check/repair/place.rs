@@ -158,7 +158,8 @@ impl<'k> Text<'k> {
                 (block, self.insts(block).len().checked_sub(1)?)
             }
         };
-        let start = self.statement(block, end);
+        let of_loop = outer.and_then(|outer| self.loop_line(self.insts(block)[end], outer));
+        let start = self.statement(block, end, of_loop.or(self.line(block, end)));
         let floor = if block == first.block { first.index + 1 } else { 0 };
         let splits = start < floor;
         let before = outer.and_then(|_| {
@@ -172,8 +173,10 @@ impl<'k> Text<'k> {
                 return None;
             }
             let begun = inner.strip_prefix(&calls[..]).and_then(<[u32]>::first) == Some(&self.kernel.origins[inst]);
-            let call = begun || self.kernel.words_of_calls(inst).len() > calls.len();
-            let line = self.line_in(inst, &calls).or(self.kernel.line_of(inst))?;
+            let is_within_call = self.kernel.words_of_calls(inst).len() > calls.len();
+            let call = begun || is_within_call;
+            let of_loop = of_loop.filter(|_| !is_within_call);
+            let line = of_loop.or_else(|| self.line_in(inst, &calls)).or(self.kernel.line_of(inst))?;
             Some(Before { line: line.clone(), call })
         });
         Some(Gap::Between { at: At { block, index: start.max(floor) }, splits, before })
@@ -343,17 +346,28 @@ impl<'k> Text<'k> {
         self.kernel.line_of(*self.insts(block).get(index)?)
     }
 
-    /// The index at which the line of an instruction begins.
-    fn statement(&self, block: usize, index: usize) -> usize {
-        let line = self.line(block, index).map(|line| (&line.file, line.line));
-        let mut start = index;
-        while let Some(before) = start.checked_sub(1) {
-            let other = self.line(block, before).map(|line| (&line.file, line.line));
-            if line.is_none() || other.is_some() && other != line {
-                break;
-            }
-            start = before;
-        }
-        start
+    /// The line of a loop that a branch enters: the first one of its instructions. Compilers give the branch no line,
+    /// so that it has that of what is before the loop. `None` if the construct is no loop.
+    fn loop_line(&self, branch: Inst, construct: &Construct) -> Option<&'k SourceLine> {
+        construct.continuing?;
+        let inside = construct.blocks.clone().flat_map(|block| self.insts(block));
+        let inlined_at = &self.kernel.inlined_at;
+        let inside = inside.filter(|&&inst| inlined_at[inst] == inlined_at[branch]);
+        let (from, to) = (self.kernel.origins[branch], inside.map(|&inst| self.kernel.origins[inst]).max()?);
+        (0 < from && from < to).then(|| self.kernel.lines.range(from + 1..=to).next())?.map(|(_, line)| line)
+    }
+
+    /// The index at which a line begins of which an instruction is the last: instructions of a function that is inlined
+    /// in another place are of another statement.
+    fn statement(&self, block: usize, index: usize, line: Option<&SourceLine>) -> usize {
+        let Some(line) = line else { return index };
+        let inlined_at = |index: usize| self.kernel.inlined_at[self.insts(block)[index]];
+        let is_of_it = |&before: &usize| {
+            let other = self.line(block, before);
+            inlined_at(before) == inlined_at(index)
+                && other.is_none_or(|other| (&other.file, other.line) == (&line.file, line.line))
+        };
+        let before = (0..index).rev().take_while(is_of_it).count();
+        index - before
     }
 }

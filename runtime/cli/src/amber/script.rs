@@ -64,6 +64,8 @@ pub(crate) struct AmberShader {
     pub(crate) language: AmberLanguage,
     /// Its source.
     pub(crate) source: AmberSource,
+    /// Where the lines of its source are.
+    pub(crate) lines: SourceLines,
     /// `TARGET_ENV`.
     pub(crate) target: Option<String>,
 }
@@ -89,6 +91,15 @@ pub(crate) enum AmberSource {
     /// In the script.
     Inline(String),
     /// In a file next to the script.
+    File(String),
+}
+
+/// Where the lines of a shader's source are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SourceLines {
+    /// In the script, after this line.
+    Script(u32),
+    /// In this file, from its first line on.
     File(String),
 }
 

@@ -179,7 +179,7 @@ fn judge_script(path: &Path, order: u64, args: &TestArgs, found: &mut JobFinding
     if order > 0 {
         device.schedule = Some(schedule(order));
     }
-    run::script(&script, folder, (&device, args.check.options()), found)?;
+    run::script(&script, path, (&device, args.check.options()), found)?;
     // In checked mode it asserts that there is no error.
     if args.check.check.is_none() && !script.commands.iter().any(asserts) {
         found.note = Some("nothing is asserted: the script has no EXPECT".to_owned());

@@ -26,7 +26,7 @@ use crate::device;
 /// Runs all commands of a script. What checked mode found is in `found`, also after a failure.
 pub(super) fn script(
     script: &Script,
-    folder: &Path,
+    path: &Path,
     (args, check): (&DeviceArgs, Option<CheckOptions>),
     found: &mut JobFindings,
 ) -> Result<(), Stop> {
@@ -38,7 +38,7 @@ pub(super) fn script(
     let samplers = script.samplers.iter().map(|info| device.create_sampler(info)).collect::<Result<_, _>>();
     let mut runner = ScriptRunner {
         script,
-        folder,
+        path,
         device,
         contents: script.buffers.iter().map(|buffer| buffer.bytes.clone()).collect(),
         samplers: samplers.map_err(refused)?,
@@ -54,7 +54,8 @@ pub(super) fn script(
 
 struct ScriptRunner<'s> {
     script: &'s Script,
-    folder: &'s Path,
+    /// The file that it was read from.
+    path: &'s Path,
     device: &'s Device,
     /// Bytes of each buffer.
     contents: Vec<Vec<u8>>,
@@ -150,7 +151,7 @@ impl ScriptRunner<'_> {
             return Err(Stop::Fail(format!("descriptor set {} of at most {max_sets}", count - 1)));
         }
         let shader = &self.script.shaders[pipeline.shader.unwrap_or(0)];
-        let words = shader::words(shader, pipeline, self.folder)?;
+        let words = shader::words(shader, pipeline, self.path)?;
         let module = self.device.create_shader_module(&words).map_err(refused)?;
         let sets = (0..count as u32).map(|set| self.set_layout(pipeline, set)).collect::<Result<Vec<_>, _>>()?;
         let push = pipeline.push.map(|buffer| PushRange { offset: 0, size: self.push_bytes(buffer).len() as u32 });

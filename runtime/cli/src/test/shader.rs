@@ -6,7 +6,7 @@ use spelter_shaders::front::spvasm;
 
 use super::tool::{self, ToolResult};
 use crate::amber::Stop;
-use crate::amber::script::{AmberLanguage, AmberShader, AmberSource, Pipeline};
+use crate::amber::script::{AmberLanguage, AmberShader, AmberSource, Pipeline, SourceLines};
 use crate::file;
 
 /// The largest shader file in bytes.
@@ -15,16 +15,20 @@ const MAX_BYTES: u64 = 64 << 20;
 /// The target environment of a shader that names none.
 const DEFAULT_TARGET: &str = "spv1.0";
 
-/// The words of a pipeline's shader, optimised if the pipeline asks for it.
-pub(super) fn words(shader: &AmberShader, pipeline: &Pipeline, folder: &Path) -> Result<Vec<u32>, Stop> {
+/// What glslc calls its input.
+const INPUT: &str = "<stdin>";
+
+/// The words of a pipeline's shader, optimised if the pipeline asks for it. `script` is the script's file.
+pub(super) fn words(shader: &AmberShader, pipeline: &Pipeline, script: &Path) -> Result<Vec<u32>, Stop> {
+    let folder = script.parent().unwrap_or(Path::new(""));
     let source = match &shader.source {
         AmberSource::Inline(text) => text.as_bytes().to_vec(),
         AmberSource::File(path) => load(folder, path)?,
     };
     let target = shader.target.as_deref().unwrap_or(DEFAULT_TARGET);
     let words = match shader.language {
-        AmberLanguage::Glsl => compile(shader, "glsl", target, &source)?,
-        AmberLanguage::Hlsl => compile(shader, "hlsl", target, &source)?,
+        AmberLanguage::Glsl => compile(shader, "glsl", (target, script), &source)?,
+        AmberLanguage::Hlsl => compile(shader, "hlsl", (target, script), &source)?,
         AmberLanguage::Assembly => assemble(shader, target, &source)?,
         AmberLanguage::Hex => hex(shader, &source)?,
         AmberLanguage::Binary => to_words(shader, &source)?,
@@ -45,21 +49,60 @@ fn load(folder: &Path, path: &str) -> Result<Vec<u8>, Stop> {
     file::read(&full, MAX_BYTES).map_err(|failure| Stop::Fail(failure.to_string()))
 }
 
-fn compile(shader: &AmberShader, language: &str, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
+/// Compiles with debug lines: those of the script, or of the shader's own file.
+fn compile(
+    shader: &AmberShader,
+    language: &str,
+    (target, script): (&str, &Path),
+    source: &[u8],
+) -> Result<Vec<u32>, Stop> {
+    let (before, file) = match &shader.lines {
+        SourceLines::Script(before) => (*before, script.display().to_string()),
+        SourceLines::File(path) => (0, path.clone()),
+    };
+    // Empty lines may come before a `#version`, as a `#line` may not.
+    let source = ["\n".repeat(before as usize).as_bytes(), source].concat();
     let environment = format!("--target-env={}", vulkan(target));
-    let mut arguments = vec!["-x", language, "-fshader-stage=compute", &environment];
+    let mut arguments = vec!["-x", language, "-fshader-stage=compute", "-g", &environment];
     let version = format!("--target-spv={target}");
     if target.starts_with("spv") {
         arguments.push(&version);
     }
     arguments.extend(["-o", "-", "-"]);
-    match tool::run("glslc", &arguments, source)? {
-        ToolResult::Output(bytes) => to_words(shader, &bytes),
-        ToolResult::Rejected(message) => Err(fail(shader, &message)),
+    match tool::run("glslc", &arguments, &source)? {
+        ToolResult::Output(bytes) => Ok(with_file(&to_words(shader, &bytes)?, &file)),
+        ToolResult::Rejected(message) => Err(fail(shader, &message.replace(INPUT, &file))),
         ToolResult::Missing => {
             Err(Stop::Skip(format!("needs glslc, a compiler for {}", language.to_ascii_uppercase())))
         }
     }
+}
+
+/// A module whose debug lines are in this file in place of the compiler's input.
+fn with_file(words: &[u32], file: &str) -> Vec<u32> {
+    const HEADER: usize = 5;
+    const STRING: u32 = 7;
+    let text = |text: &str| {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize((bytes.len() / 4 + 1) * 4, 0);
+        bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect::<Vec<_>>()
+    };
+    let (input, file) = (text(INPUT), text(file));
+    let (header, mut rest) = words.split_at(HEADER.min(words.len()));
+    let mut out = header.to_vec();
+    while let Some(&first) = rest.first() {
+        let (inst, after) = rest.split_at((first >> 16).max(1).min(rest.len() as u32) as usize);
+        match inst {
+            // A name that is too long for an instruction stays as it is.
+            &[_, id, ref name @ ..] if first & 0xffff == STRING && *name == input && file.len() < 0xfffe => {
+                out.extend([(file.len() as u32 + 2) << 16 | STRING, id]);
+                out.extend(&file);
+            }
+            _ => out.extend_from_slice(inst),
+        }
+        rest = after;
+    }
+    out
 }
 
 /// The oldest version of Vulkan that supports this version of SPIR-V.
@@ -155,6 +198,16 @@ mod tests {
         let AmberSource::Inline(text) = &shader.source else { panic!("{shader:?}") };
         assert_eq!(hex(&shader, text.as_bytes()), Ok(vec![0x0723_0203, 0x0001_0000, 0xff]));
         assert_eq!(hex(&shader, b"1g"), Err(Stop::Fail("2:1: shader `s`: `1g` is not a hexadecimal word".into())));
+    }
+
+    #[test]
+    fn debug_lines_have_the_name_of_the_file() {
+        let words = |text: &str| spvasm::assemble(text).unwrap_or_default();
+        let module = |file: &str| words(&format!("%1 = OpString \"{file}\"\n%2 = OpString \"other\"\nOpLine %1 3 0"));
+        for file in ["a.amber", "a folder/another.amber", ""] {
+            assert_eq!(with_file(&module(INPUT), file), module(file), "{file}");
+        }
+        assert_eq!(with_file(&[7], "a"), [7]);
     }
 
     #[test]

@@ -242,7 +242,7 @@ impl WgslModule {
         if !lines {
             return write(&module, None);
         }
-        let numbered = Numbered::new(module.into_owned());
+        let numbered = Numbered::new(module.into_owned(), &self.source);
         let text = numbered.text();
         let language = ::spirv::SourceLanguage::WGSL;
         let words =

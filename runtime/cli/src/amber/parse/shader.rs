@@ -2,7 +2,7 @@
 
 use super::{Parser, declare};
 use crate::amber::Stop;
-use crate::amber::script::{AmberLanguage, AmberShader, AmberSource};
+use crate::amber::script::{AmberLanguage, AmberShader, AmberSource, SourceLines};
 use crate::amber::text::SourcePosition;
 
 /// The other stages, which a compute device does not support.
@@ -39,16 +39,17 @@ impl Parser<'_> {
         } else {
             None
         };
-        let source = self.source(at, language)?;
+        let (source, lines) = self.source(at, language)?;
         self.cursor.line_end()?;
         declare(&mut self.names.shaders, "shader", name, self.script.shaders.len())?;
-        self.script.shaders.push(AmberShader { name: name.text.to_owned(), at, language, source, target });
+        self.script.shaders.push(AmberShader { name: name.text.to_owned(), at, language, source, lines, target });
         Ok(())
     }
 
-    fn source(&mut self, at: SourcePosition, language: AmberLanguage) -> Result<AmberSource, Stop> {
+    fn source(&mut self, at: SourcePosition, language: AmberLanguage) -> Result<(AmberSource, SourceLines), Stop> {
         if self.cursor.take("FILE") {
-            return Ok(AmberSource::File(self.cursor.expect("a path")?.text.to_owned()));
+            let path = self.cursor.expect("a path")?.text.to_owned();
+            return Ok((AmberSource::File(path.clone()), SourceLines::File(path)));
         }
         if language == AmberLanguage::Binary {
             return Err(self.cursor.place().fail("SPIRV-BIN is read from a FILE"));
@@ -57,8 +58,9 @@ impl Parser<'_> {
             let path = self.cursor.expect("a path")?;
             let text = self.script.virtual_files.get(path.text);
             let text = text.ok_or_else(|| path.fail(format!("there is no virtual file `{}`", path.text)))?;
-            return Ok(AmberSource::Inline(text.clone()));
+            return Ok((AmberSource::Inline(text.clone()), SourceLines::File(path.text.to_owned())));
         }
-        Ok(AmberSource::Inline(self.cursor.raw_block("SHADER", at)?.to_owned()))
+        let lines = SourceLines::Script(self.cursor.place().line);
+        Ok((AmberSource::Inline(self.cursor.raw_block("SHADER", at)?.to_owned()), lines))
     }
 }

@@ -1,0 +1,166 @@
+//! Repairs in reports of `spelter run --check` about updates: by a barrier that separates them, where one does, and by
+//! an atomic operation.
+
+use crate::check_repairs::{Case, decide, run};
+use crate::common::{Folder, has_glsl};
+
+const ONE: &str = "--bind 0.0=zeros:256 --check";
+
+/// Whether a report has one repair before another one.
+fn is_before(report: &str, first: &str, second: &str) -> bool {
+    report.find(first).zip(report.find(second)).is_some_and(|(first, second)| first < second)
+}
+
+#[test]
+fn a_barrier_that_separates_updates_comes_before_an_atomic() {
+    let folder = Folder::new("updates-barriers");
+    let rounds = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  for (var k = 0u; k < 64u; k++) {
+    d[(l + k) % 64u] += 1u;
+  }
+}
+";
+    let calls = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+fn add(i: u32) { d[i] += 1u; }
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  add(l);
+  add(l ^ 1u);
+}
+";
+    const AT_THE_END: &str =
+        "= repair: storageBarrier() at the end of the loop, after line 4, before the next iteration";
+    const BETWEEN: &str =
+        "= repair: storageBarrier() after the call at calls.wgsl:4:3 and before the call at calls.wgsl:5:3, where";
+    let cases = [
+        Case {
+            name: "rounds.wgsl",
+            text: rounds.to_owned(),
+            options: ONE,
+            parts: &[
+                AT_THE_END,
+                "= repair: atomicAdd(&d[(l + k) % 64u], 1u) in place of the update at rounds.wgsl:4:5",
+            ],
+            applied: &[("+= 1u;", "+= 1u; storageBarrier();")],
+        },
+        Case {
+            name: "calls.wgsl",
+            text: calls.to_owned(),
+            options: ONE,
+            parts: &[BETWEEN, "= repair: atomicAdd(&d[i], 1u) in place of the update at calls.wgsl:2:18"],
+            applied: &[("add(l);", "add(l); storageBarrier();")],
+        },
+    ];
+    decide(&folder, &cases);
+    for (name, text, barrier) in [("rounds.wgsl", rounds, AT_THE_END), ("calls.wgsl", calls, BETWEEN)] {
+        let racy = run(&folder, name, text, ONE, 66);
+        assert!(is_before(&racy.stderr, barrier, "= repair: atomicAdd("), "{}", racy.stderr);
+    }
+}
+
+#[test]
+fn a_barrier_that_separates_conditions_comes_before_an_atomic() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("updates-conditions");
+    let cases = [Case {
+        name: "most.comp",
+        text: "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer D { uint d[]; };
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  for (uint k = 0; k < 2; k++) {
+    if (d[l ^ k] < 7)
+      d[l ^ k] = 7;
+  }
+}
+"
+        .to_owned(),
+        options: ONE,
+        parts: &[
+            "= repair: memoryBarrierBuffer(); barrier(); at the end of the loop, after line 8, before the next",
+            "= repair: atomicMax(d[l ^ k], 7) in place of the update at most.comp:8",
+        ],
+        applied: &[("= 7;\n", "= 7;\n    memoryBarrierBuffer(); barrier();\n")],
+    }];
+    decide(&folder, &cases);
+}
+
+#[test]
+fn no_barrier_is_within_an_update() {
+    let folder = Folder::new("updates-within");
+    let text = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  for (var k = 0u; k < 2u; k++) {
+    d[l / 4u] += 1u;
+  }
+}
+";
+    let racy = run(&folder, "lost.wgsl", text, ONE, 66);
+    assert!(racy.stderr.contains("= repair: atomicAdd(&d[l / 4u], 1u)"), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("storageBarrier"), "{}", racy.stderr);
+}
+
+#[test]
+fn an_append_in_two_statements_is_an_update() {
+    let folder = Folder::new("updates-append");
+    let options = "--bind 0.0=zeros:256 --bind 0.1=zeros:4 --check";
+    let wgsl = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+@group(0) @binding(1) var<storage, read_write> n: u32;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  let i = n;
+  n = i + 1u;
+  d[i] = l;
+}
+";
+    let glsl = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer D { uint d[]; };
+layout(binding = 1) buffer N { uint n; };
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  uint i = n;
+  n = i + 1;
+  d[i] = l;
+}
+";
+    let append = Case {
+        name: "append.wgsl",
+        text: wgsl.to_owned(),
+        options,
+        parts: &[
+            "= repair: atomicAdd(&n, 1u) in place of the read at append.wgsl:4:11 and the write at append.wgsl:5:3, \
+                  with `atomic<u32>` for `u32` in the declaration of `n`: updates between",
+        ],
+        applied: &[
+            ("let i = n;\n", "let i = atomicAdd(&n, 1u);\n"),
+            ("  n = i + 1u;\n", ""),
+            ("n: u32", "n: atomic<u32>"),
+        ],
+    };
+    decide(&folder, &[append]);
+    let racy = run(&folder, "append.wgsl", wgsl, options, 66);
+    assert!(!racy.stderr.contains("storageBarrier"), "{}", racy.stderr);
+    if !has_glsl() {
+        return;
+    }
+    let append = Case {
+        name: "append.comp",
+        text: glsl.to_owned(),
+        options,
+        parts: &[
+            "= repair: atomicAdd(n, 1) in place of the read at append.comp:7 and the write at append.comp:8: updates",
+        ],
+        applied: &[("uint i = n;", "uint i = atomicAdd(n, 1);"), ("  n = i + 1;\n", "")],
+    };
+    decide(&folder, &[append]);
+    // What the statements compute is not in two lines.
+    let other = glsl.replace("  n = i + 1;\n  d[i] = l;", "  d[i] = l;\n  i++;\n  n = i;");
+    let racy = run(&folder, "append.comp", &other, options, 66);
+    let general = "= repair: one atomic operation, or a loop with atomicCompSwap, in place of the read at \
+                   append.comp:7 and the write at append.comp:10: updates";
+    assert!(racy.stderr.contains(general), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("barrier()"), "{}", racy.stderr);
+}
