@@ -11,7 +11,7 @@ use std::ops::Range;
 use naga::{Arena, Block, Expression, FastIndexMap, Handle, Module, Span, Statement};
 use spirv::Op;
 
-use super::lexer::{Token, tokens};
+use super::lexer::{WgslToken, tokens};
 
 /// Words before the first instruction.
 const HEADER: usize = 5;
@@ -32,7 +32,7 @@ pub(super) struct Numbered {
 impl Numbered {
     /// Numbers the statements of a module that naga read from this text.
     pub(super) fn new(mut module: Module, text: &str) -> Self {
-        let tokens: Vec<Token<'_>> = tokens(text).collect();
+        let tokens: Vec<WgslToken<'_>> = tokens(text).collect();
         let mut starts = Vec::new();
         let functions = module.functions.iter_mut().map(|(_, function)| function);
         let entry_points = module.entry_points.iter_mut().map(|entry| &mut entry.function);
@@ -77,7 +77,7 @@ impl Numbered {
 
 /// Where the statements of a function are in the text.
 struct Places<'a> {
-    tokens: &'a [Token<'a>],
+    tokens: &'a [WgslToken<'a>],
     expressions: &'a Arena<Expression>,
     named: &'a FastIndexMap<Handle<Expression>, String>,
 }
@@ -98,7 +98,7 @@ impl Places<'_> {
     }
 
     /// The tokens from a place on.
-    fn tokens_from(&self, at: usize) -> impl Iterator<Item = &Token<'_>> {
+    fn tokens_from(&self, at: usize) -> impl Iterator<Item = &WgslToken<'_>> {
         self.tokens[self.tokens.partition_point(|token| token.at < at)..].iter()
     }
 
