@@ -2,7 +2,7 @@
 //! take other branches.
 
 use crate::check_repairs::{Case, decide, run};
-use crate::common::Folder;
+use crate::common::{Folder, has_glsl};
 
 /// A kernel with a bounds check, of which the last workgroup is a part only.
 const PARTIAL: &str = "@group(0) @binding(0) var<storage, read> src: array<u32>;
@@ -60,4 +60,63 @@ fn workgroups_do_not_race_in_workgroup_memory() {
     decide(&folder, &[case]);
     let racy = run(&folder, "rounds.wgsl", ROUNDS, options, 66);
     assert!(!racy.stderr.contains("between workgroups") && !racy.stderr.contains("two dispatches"), "{}", racy.stderr);
+}
+
+/// Each invocation reads both neighbours in one statement, and writes its own element.
+const NEIGHBOURS: &str = "@group(0) @binding(0) var<storage, read_write> a: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) g: vec3<u32>) {
+    let n = arrayLength(&a);
+    let i = g.x;
+    RETURN
+    a[i] = (a[max(i, 1u) - 1u] + a[i] + a[min(i + 1u, n - 1u)]) / 3.0;
+}
+";
+
+const TWO_DISPATCHES: &[&str] = &[
+    "= because a barrier between them orders the invocations of a workgroup, but they race between workgroups, too: \
+     only two dispatches order these",
+    "= repair: two dispatches: ",
+];
+
+/// Runs a racy kernel, and looks for parts of each error, of which there is at least one.
+fn all_say(folder: &Folder, (name, text, options): (&str, &str, &str), parts: &[&str]) {
+    let racy = run(folder, name, text, options, 66);
+    let errors = racy.stderr.matches("error[SPELTER-RACE").count();
+    for part in parts {
+        assert!(errors > 0 && racy.stderr.matches(part).count() == errors, "{name}: {part}\n{}", racy.stderr);
+    }
+}
+
+#[test]
+fn few_races_between_workgroups_count_beside_many_of_one() {
+    let folder = Folder::new("workgroups-neighbours");
+    let text = NEIGHBOURS.replace("RETURN", "");
+    let four = "--groups 4 --bind 0.0=f32:random:256:1 --check";
+    all_say(&folder, ("four.wgsl", &text, four), TWO_DISPATCHES);
+    // So they do beside a return, past which a barrier would have to be.
+    let early = NEIGHBOURS.replace("RETURN", "if i == 0u || i + 1u >= n { return; }");
+    all_say(&folder, ("early.wgsl", &early, four), TWO_DISPATCHES);
+    if has_glsl() {
+        let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { float a[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    uint n = uint(a.length());
+    a[i] = (a[max(i, 1u) - 1u] + a[i] + a[min(i + 1u, n - 1u)]) / 3.0;
+}
+";
+        all_say(&folder, ("four.comp", text, four), TWO_DISPATCHES);
+    }
+    let case = Case {
+        name: "one.wgsl",
+        text,
+        options: "--bind 0.0=f32:random:64:1 --check",
+        parts: &[
+            "= repair: storageBarrier() between the read at one.wgsl:7:13 and the write at one.wgsl:7:5, which must",
+        ],
+        applied: &[("a[i] = (", "let v = ("), ("3.0;", "3.0; storageBarrier(); a[i] = v;")],
+    };
+    decide(&folder, &[case]);
 }
