@@ -120,3 +120,45 @@ void main() {
     };
     decide(&folder, &[case]);
 }
+
+#[test]
+fn a_flag_that_several_workgroups_set_is_atomic() {
+    let folder = Folder::new("workgroups-flag");
+    let text = "@group(0) @binding(0) var<storage, read_write> changed: u32;
+@compute @workgroup_size(SIZE)
+fn main() {
+    changed = 1u;
+}
+";
+    let case = |name, size, options| Case {
+        name,
+        text: text.replace("SIZE", size),
+        options,
+        parts: &["= repair: atomic operations in place of the write at "],
+        applied: &[
+            ("read_write> changed: u32", "read_write> changed: atomic<u32>"),
+            ("changed = 1u", "atomicStore(&changed, 1u)"),
+        ],
+    };
+    // The first race that is seen is one of a workgroup, or of two.
+    let cases = [
+        case("one.wgsl", "64", "--groups 1 --bind 0.0=zeros:4 --check"),
+        case("two.wgsl", "64", "--groups 2 --bind 0.0=zeros:4 --check"),
+        case("apart.wgsl", "1", "--groups 2 --bind 0.0=zeros:4 --check"),
+    ];
+    decide(&folder, &cases);
+    if has_glsl() {
+        let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer C { uint changed; };
+layout(binding = 1) readonly buffer X { uint x[]; };
+void main() {
+    if (changed == 0u)
+        if (x[gl_GlobalInvocationID.x] > 5u)
+            changed = 1u;
+}
+";
+        let options = "--groups 4 --bind 0.0=zeros:4 --bind 0.1=u32:range:256 --check";
+        all_say(&folder, ("seen.comp", text, options), &["= repair: atomic operations in place of the "]);
+    }
+}

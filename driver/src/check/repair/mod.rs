@@ -129,8 +129,7 @@ impl DispatchRun<'_> {
         pair: [&FoundAccess; 2],
         flags: &dyn Fn() -> Option<(Vec<Flag>, Option<&'r Confirmed>)>,
     ) -> Repairs {
-        // Without a trial none is offered.
-        if !self.code.trials.can_compile(self.code.kernel().size()) || self.trial_runs.is_hopeless() {
+        if !self.may_try() {
             return Repairs::default();
         }
         let mut found = self.ordering(slice, described, pair);
@@ -143,35 +142,45 @@ impl DispatchRun<'_> {
         if found.repairs.is_empty() {
             found.repairs.extend(self.as_atomics(slice, described));
         }
-        if found.repairs.is_empty() && found.reasons.iter().any(|reason| reason == BETWEEN_WORKGROUPS) {
-            found.repairs.push(explanation::two_dispatches(described.names().language));
-        }
+        let is_between = |reason: &String| reason == BETWEEN_WORKGROUPS;
         if !found.repairs.is_empty() {
+            found.reasons.retain(|reason| reason != NO_BARRIER && !is_between(reason));
+        } else if found.reasons.iter().any(is_between) {
+            found.repairs.push(explanation::two_dispatches(described.names().language));
             found.reasons.retain(|reason| reason != NO_BARRIER);
         }
         found
     }
 
+    /// Whether changed kernels may run: without a trial no repair is offered.
+    fn may_try(&self) -> bool {
+        self.code.trials.can_compile(self.code.kernel().size()) && !self.trial_runs.is_hopeless()
+    }
+
     /// Both accesses as relaxed atomics, where that is what the race asks for: they order nothing else.
-    fn as_atomics(&self, slice: &Slice, described: &Described) -> Option<Repair> {
+    pub(super) fn as_atomics(&self, slice: &Slice, described: &Described) -> Option<Repair> {
         let (names, kernel) = (described.names(), self.code.kernel());
         let pair = [slice.pair.0, slice.pair.1];
         let data = pair.map(|event| self.code.all().kernel.sites[slice.events[event].site].clone());
         let sites = data.each_ref();
         let seen = sites.iter().any(|site| is_flag(kernel, site));
-        if !names.may_be_atomic(slice) || !(seen || flag::is_atomic_by_nature(kernel, sites)) {
+        let asks_for_it = seen || flag::is_atomic_by_nature(kernel, sites);
+        if !names.may_be_atomic(slice) || !asks_for_it || !self.may_try() {
             return None;
         }
         let [a, b] = pair.map(|event| slice.trace.events[event].site);
         let (a, b) = (a?, b?);
         let apart = slice.events[pair[0]].by.workgroup != slice.events[pair[1]].by.workgroup;
-        let scope = if apart { event::Scope::QueueFamily } else { event::Scope::Workgroup };
-        let edit = Edit::Atomic(a.min(b), a.max(b), scope);
-        let mut changed = Changed::new(kernel, names.language);
-        changed.edit(&edit, &|site| self.site_data(slice, site))?;
-        let changed = changed.finish();
-        let is_silent = Trials::new(self, data.clone(), None)?.run(&changed) == Tried::Silent;
-        is_silent.then(|| names.repair(&[TraceEdit::Code(edit)], slice, Sides::Both))
+        // Two invocations of a workgroup may not be the only ones that race.
+        let scopes = [event::Scope::Workgroup, event::Scope::QueueFamily];
+        let mut trials = Trials::new(self, data.clone(), None)?;
+        scopes.into_iter().skip(usize::from(apart)).find_map(|scope| {
+            let edit = Edit::Atomic(a.min(b), a.max(b), scope);
+            let mut changed = Changed::new(kernel, names.language);
+            changed.edit(&edit, &|site| self.site_data(slice, site))?;
+            let is_silent = trials.run(&changed.finish()) == Tried::Silent;
+            is_silent.then(|| names.repair(&[TraceEdit::Code(edit)], slice, Sides::Both))
+        })
     }
 
     /// The kernels with these changes, as many as the words for them have forms: atomics of GLSL have further arguments
