@@ -162,3 +162,42 @@ void main() {
         all_say(&folder, ("seen.comp", text, options), &["= repair: atomic operations in place of the "]);
     }
 }
+
+/// A loop that lacks its second barrier. In the last workgroup some invocations return before the first one.
+const TAIL: &str = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer D { uint d[]; };
+layout(push_constant) uniform P { uint n; };
+shared uint t[64];
+void main() {
+  uint i = gl_GlobalInvocationID.x, l = gl_LocalInvocationIndex;
+  if (i >= n) return;
+  uint s = 0u;
+  for (uint k = 0u; k < 4u; ++k) {
+    t[l] = d[i] + k;
+    barrier();
+    s += t[l ^ 1u];
+  }
+  d[i] = s;
+}
+";
+
+#[test]
+fn a_return_in_another_workgroup_hides_no_repair() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("workgroups-tail");
+    let parts = [
+        "= because one of them is of the next iteration of the loop, which no barrier separates from this one",
+        "= repair: barrier() at the end of the loop, after line 13, before the next iteration",
+    ];
+    let whole = "--groups 2 --bind 0.0=u32:range:128 --push u32:128 --check";
+    all_say(&folder, ("whole.comp", TAIL, whole), &parts);
+    let tail = "--groups 2 --bind 0.0=u32:range:100 --push u32:100 --check";
+    all_say(&folder, ("tail.comp", TAIL, tail), &parts);
+    // What is left is the barrier that was there, and the new one, which the same invocations miss.
+    let repaired = TAIL.replace("s += t[l ^ 1u];", "s += t[l ^ 1u]; barrier();");
+    let ended = run(&folder, "repaired.comp", &repaired, tail, 66);
+    assert!(ended.stderr.contains("SPELTER-BARRIER") && !ended.stderr.contains("SPELTER-RACE"), "{}", ended.stderr);
+}

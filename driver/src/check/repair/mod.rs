@@ -6,6 +6,7 @@ pub(super) mod budget;
 mod change;
 mod compare;
 mod divergence;
+mod divergent_workgroups;
 mod flag;
 pub(super) mod kept;
 mod place;

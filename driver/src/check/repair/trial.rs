@@ -74,6 +74,10 @@ pub(super) struct Trials<'a> {
     /// Whether the pair races in the kernel as it is: each is found out once.
     occurs: Vec<(Setting, bool)>,
     pub(super) unchanged: Unchanged,
+    /// In which workgroups of the whole dispatch barriers of the kernel as it is diverge, and by which engine.
+    pub(super) divergent_unchanged: Option<(Backend, BTreeSet<u64>)>,
+    /// Whether the inserted barriers may diverge where those of the kernel as it is do.
+    may_diverge_as_before: bool,
     /// The barriers of the kernel that took part when the last changed kernel diverged.
     pub(super) divergent: Vec<SiteData>,
 }
@@ -118,6 +122,8 @@ impl<'a> Trials<'a> {
             work_alone: 0,
             occurs: Vec::new(),
             unchanged: Unchanged::default(),
+            divergent_unchanged: None,
+            may_diverge_as_before: false,
             divergent: Vec::new(),
         })
     }
@@ -154,9 +160,17 @@ impl<'a> Trials<'a> {
         done
     }
 
-    /// What a changed kernel that was silent in the workgroup of the race does in the whole dispatch.
+    /// What a changed kernel that was silent in the workgroup of the race does in the whole dispatch. In workgroups
+    /// whose invocations do not all reach the barriers that are there, they need not all reach new ones: these are
+    /// other errors.
     pub(super) fn in_all(&mut self, kernel: &Kernel) -> Tried {
-        if self.is_alone() { self.with_all(|trials| trials.run(kernel)) } else { Tried::Silent }
+        if !self.is_alone() {
+            return Tried::Silent;
+        }
+        self.may_diverge_as_before = true;
+        let tried = self.with_all(|trials| trials.run(kernel));
+        self.may_diverge_as_before = false;
+        tried
     }
 
     /// Whether a changed kernel that was silent races in the opposite order of workgroups, subgroups and lanes. If it
@@ -191,7 +205,7 @@ impl<'a> Trials<'a> {
     }
 
     /// The code of a kernel; `None` if there is too little work left to compile it.
-    fn code_of(&self, kernel: &Kernel, backend: Backend) -> Option<Arc<Checked>> {
+    pub(super) fn code_of(&self, kernel: &Kernel, backend: Backend) -> Option<Arc<Checked>> {
         let code = self.run.code;
         if std::ptr::eq(kernel, code.kernel()) && backend == code.backend() {
             return Some(Arc::clone(code.all_shared()));
@@ -264,7 +278,7 @@ impl<'a> Trials<'a> {
                 }
             }
         }
-        if diverges(&run) {
+        if diverges(&run) && !(self.may_diverge_as_before && self.diverges_as_before(&run.checked)) {
             return Some((Tried::Diverges, backend));
         }
         let kinds: Vec<(&Candidates, Vec<(Site, Site)>)> = run
@@ -327,7 +341,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Runs the dispatch, or its workgroup, with the memory that it began with. Says how much was observed, too.
-    fn observe(&self, checked: &Checked, observer: &mut dyn Observer) -> Option<(Outcome, u64)> {
+    pub(super) fn observe(&self, checked: &Checked, observer: &mut dyn Observer) -> Option<(Outcome, u64)> {
         self.run.snapshot?.restore();
         self.run.is_changed.set(true);
         let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
