@@ -122,6 +122,21 @@ void main() {
 }
 
 #[test]
+fn neighbours_through_two_bindings_of_one_buffer_need_two_dispatches() {
+    let text = "@group(0) @binding(0) var<storage, read> src: array<u32>;
+@group(0) @binding(1) var<storage, read_write> dst: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) g: vec3<u32>) {
+  let i = g.x; let n = arrayLength(&src);
+  dst[i] = src[(i + 1u) % n] ^ src[(i + n - 1u) % n];
+}
+";
+    let options = "--groups 4 --bind 0.0=u32:range:256 --bind 0.1=0.0 --check";
+    let parts = ["= because with one binding for both, a barrier between them orders", "= repair: two dispatches: "];
+    all_say(&Folder::new("workgroups-alias"), ("alias.wgsl", text, options), &parts);
+}
+
+#[test]
 fn a_flag_that_several_workgroups_set_is_atomic() {
     let folder = Folder::new("workgroups-flag");
     let text = "@group(0) @binding(0) var<storage, read_write> changed: u32;

@@ -45,6 +45,11 @@ const NO_BARRIER: &str =
 const BETWEEN_WORKGROUPS: &str = "a barrier between them orders the invocations of a workgroup, but they race between \
                                   workgroups, too: only two dispatches order these";
 
+/// The same for a race through two bindings, of which one alone would do.
+const BETWEEN_WORKGROUPS_OF_ONE: &str = "with one binding for both, a barrier between them orders the invocations of \
+                                         a workgroup, but they race between workgroups, too: only two dispatches \
+                                         order these";
+
 /// The reason if changed atomics order the two accesses by chance.
 const BY_CHANCE: &str = "atomics that acquire and release would order them only as they ran here: in the opposite \
                          order of the invocations they race all the same";
@@ -143,7 +148,7 @@ impl DispatchRun<'_> {
         if found.repairs.is_empty() {
             found.repairs.extend(self.as_atomics(slice, described));
         }
-        let is_between = |reason: &String| reason == BETWEEN_WORKGROUPS;
+        let is_between = |reason: &String| reason == BETWEEN_WORKGROUPS || reason == BETWEEN_WORKGROUPS_OF_ONE;
         if !found.repairs.is_empty() {
             found.reasons.retain(|reason| reason != NO_BARRIER && !is_between(reason));
         } else if found.reasons.iter().any(is_between) {
@@ -277,16 +282,25 @@ impl DispatchRun<'_> {
             // That of the first one, unless the second one could not write through it.
             let [one, other] = if changed.is_writable(&data[0]) { [0, 1] } else { [1, 0] };
             if changed.share_binding(&data[one], &data[other]).is_none() {
+                found.tried.push("no one binding can be for both");
                 return found;
             }
             let (kernel, one) = (&changed.finish(), names.one_binding(events[one], events[other]));
             if trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent {
                 found.repairs.push(one);
-            } else if seeks_barrier
-                && let race = (UnrepairedRace { kernel, language, sites, accesses: pair, class, place })
-                && let BarrierSearch::Repair { repair, .. } = race.barriers(&mut trials)
-            {
-                found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
+                return found;
+            }
+            found.tried.push("one binding for both was tried");
+            if seeks_barrier {
+                let race = UnrepairedRace { kernel, language, sites, accesses: pair, class, place };
+                match race.barriers(&mut trials) {
+                    BarrierSearch::Repair { repair, .. } => {
+                        found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
+                    }
+                    BarrierSearch::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
+                    BarrierSearch::BetweenWorkgroups => found.reasons.push(BETWEEN_WORKGROUPS_OF_ONE.to_owned()),
+                    BarrierSearch::Nothing => found.tried.push(barriers_tried(kernel, sites)),
+                }
             }
             return found;
         }
