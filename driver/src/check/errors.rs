@@ -125,7 +125,10 @@ impl DispatchRun<'_> {
                 found
             }
             (None, Some(repair)) if described.language == Language::Wgsl => {
-                Repairs { repairs: vec![repair], ..Repairs::default() }
+                // A flag that is read, too, is about other memory, which atomics of WGSL do not order.
+                let sets = hazard == Hazard::WriteAfterWrite;
+                let atomics = sets.then(|| self.as_atomics(slice, &described)).flatten();
+                Repairs { repairs: atomics.into_iter().chain([repair]).collect(), ..Repairs::default() }
             }
             (None, advice) => {
                 let mut found = self.repairs(slice, &described, (pairs, None), flags);

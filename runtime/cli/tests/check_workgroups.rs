@@ -2,7 +2,7 @@
 //! take other branches.
 
 use crate::check_repairs::{Case, decide, run};
-use crate::common::Folder;
+use crate::common::{Folder, has_glsl};
 
 /// A kernel with a bounds check, of which the last workgroup is a part only.
 const PARTIAL: &str = "@group(0) @binding(0) var<storage, read> src: array<u32>;
@@ -60,4 +60,159 @@ fn workgroups_do_not_race_in_workgroup_memory() {
     decide(&folder, &[case]);
     let racy = run(&folder, "rounds.wgsl", ROUNDS, options, 66);
     assert!(!racy.stderr.contains("between workgroups") && !racy.stderr.contains("two dispatches"), "{}", racy.stderr);
+}
+
+/// Each invocation reads both neighbours in one statement, and writes its own element.
+const NEIGHBOURS: &str = "@group(0) @binding(0) var<storage, read_write> a: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) g: vec3<u32>) {
+    let n = arrayLength(&a);
+    let i = g.x;
+    RETURN
+    a[i] = (a[max(i, 1u) - 1u] + a[i] + a[min(i + 1u, n - 1u)]) / 3.0;
+}
+";
+
+const TWO_DISPATCHES: &[&str] = &[
+    "= because a barrier between them orders the invocations of a workgroup, but they race between workgroups, too: \
+     only two dispatches order these",
+    "= repair: two dispatches: ",
+];
+
+/// Runs a racy kernel, and looks for parts of each error, of which there is at least one.
+fn all_say(folder: &Folder, (name, text, options): (&str, &str, &str), parts: &[&str]) {
+    let racy = run(folder, name, text, options, 66);
+    let errors = racy.stderr.matches("error[SPELTER-RACE").count();
+    for part in parts {
+        assert!(errors > 0 && racy.stderr.matches(part).count() == errors, "{name}: {part}\n{}", racy.stderr);
+    }
+}
+
+#[test]
+fn few_races_between_workgroups_count_beside_many_of_one() {
+    let folder = Folder::new("workgroups-neighbours");
+    let text = NEIGHBOURS.replace("RETURN", "");
+    let four = "--groups 4 --bind 0.0=f32:random:256:1 --check";
+    all_say(&folder, ("four.wgsl", &text, four), TWO_DISPATCHES);
+    // So they do beside a return, past which a barrier would have to be.
+    let early = NEIGHBOURS.replace("RETURN", "if i == 0u || i + 1u >= n { return; }");
+    all_say(&folder, ("early.wgsl", &early, four), TWO_DISPATCHES);
+    if has_glsl() {
+        let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer A { float a[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    uint n = uint(a.length());
+    a[i] = (a[max(i, 1u) - 1u] + a[i] + a[min(i + 1u, n - 1u)]) / 3.0;
+}
+";
+        all_say(&folder, ("four.comp", text, four), TWO_DISPATCHES);
+    }
+    let case = Case {
+        name: "one.wgsl",
+        text,
+        options: "--bind 0.0=f32:random:64:1 --check",
+        parts: &[
+            "= repair: storageBarrier() between the read at one.wgsl:7:13 and the write at one.wgsl:7:5, which must",
+        ],
+        applied: &[("a[i] = (", "let v = ("), ("3.0;", "3.0; storageBarrier(); a[i] = v;")],
+    };
+    decide(&folder, &[case]);
+}
+
+#[test]
+fn neighbours_through_two_bindings_of_one_buffer_need_two_dispatches() {
+    let text = "@group(0) @binding(0) var<storage, read> src: array<u32>;
+@group(0) @binding(1) var<storage, read_write> dst: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) g: vec3<u32>) {
+  let i = g.x; let n = arrayLength(&src);
+  dst[i] = src[(i + 1u) % n] ^ src[(i + n - 1u) % n];
+}
+";
+    let options = "--groups 4 --bind 0.0=u32:range:256 --bind 0.1=0.0 --check";
+    let parts = ["= because with one binding for both, a barrier between them orders", "= repair: two dispatches: "];
+    all_say(&Folder::new("workgroups-alias"), ("alias.wgsl", text, options), &parts);
+}
+
+#[test]
+fn a_flag_that_several_workgroups_set_is_atomic() {
+    let folder = Folder::new("workgroups-flag");
+    let text = "@group(0) @binding(0) var<storage, read_write> changed: u32;
+@compute @workgroup_size(SIZE)
+fn main() {
+    changed = 1u;
+}
+";
+    let case = |name, size, options| Case {
+        name,
+        text: text.replace("SIZE", size),
+        options,
+        parts: &["= repair: atomic operations in place of the write at "],
+        applied: &[
+            ("read_write> changed: u32", "read_write> changed: atomic<u32>"),
+            ("changed = 1u", "atomicStore(&changed, 1u)"),
+        ],
+    };
+    // The first race that is seen is one of a workgroup, or of two.
+    let cases = [
+        case("one.wgsl", "64", "--groups 1 --bind 0.0=zeros:4 --check"),
+        case("two.wgsl", "64", "--groups 2 --bind 0.0=zeros:4 --check"),
+        case("apart.wgsl", "1", "--groups 2 --bind 0.0=zeros:4 --check"),
+    ];
+    decide(&folder, &cases);
+    if has_glsl() {
+        let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer C { uint changed; };
+layout(binding = 1) readonly buffer X { uint x[]; };
+void main() {
+    if (changed == 0u)
+        if (x[gl_GlobalInvocationID.x] > 5u)
+            changed = 1u;
+}
+";
+        let options = "--groups 4 --bind 0.0=zeros:4 --bind 0.1=u32:range:256 --check";
+        all_say(&folder, ("seen.comp", text, options), &["= repair: atomic operations in place of the "]);
+    }
+}
+
+/// A loop that lacks its second barrier. In the last workgroup some invocations return before the first one.
+const TAIL: &str = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer D { uint d[]; };
+layout(push_constant) uniform P { uint n; };
+shared uint t[64];
+void main() {
+  uint i = gl_GlobalInvocationID.x, l = gl_LocalInvocationIndex;
+  if (i >= n) return;
+  uint s = 0u;
+  for (uint k = 0u; k < 4u; ++k) {
+    t[l] = d[i] + k;
+    barrier();
+    s += t[l ^ 1u];
+  }
+  d[i] = s;
+}
+";
+
+#[test]
+fn a_return_in_another_workgroup_hides_no_repair() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("workgroups-tail");
+    let parts = [
+        "= because one of them is of the next iteration of the loop, which no barrier separates from this one",
+        "= repair: barrier() at the end of the loop, after line 13, before the next iteration",
+    ];
+    let whole = "--groups 2 --bind 0.0=u32:range:128 --push u32:128 --check";
+    all_say(&folder, ("whole.comp", TAIL, whole), &parts);
+    let tail = "--groups 2 --bind 0.0=u32:range:100 --push u32:100 --check";
+    all_say(&folder, ("tail.comp", TAIL, tail), &parts);
+    // What is left is the barrier that was there, and the new one, which the same invocations miss.
+    let repaired = TAIL.replace("s += t[l ^ 1u];", "s += t[l ^ 1u]; barrier();");
+    let ended = run(&folder, "repaired.comp", &repaired, tail, 66);
+    assert!(ended.stderr.contains("SPELTER-BARRIER") && !ended.stderr.contains("SPELTER-RACE"), "{}", ended.stderr);
 }

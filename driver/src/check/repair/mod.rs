@@ -6,6 +6,7 @@ pub(super) mod budget;
 mod change;
 mod compare;
 mod divergence;
+mod divergent_workgroups;
 mod flag;
 pub(super) mod kept;
 mod place;
@@ -49,6 +50,11 @@ const NEXT_ITERATION: &str =
 /// The reason if a barrier orders the race of the finding only.
 const BETWEEN_WORKGROUPS: &str = "a barrier between them orders the invocations of a workgroup, but they race between \
                                   workgroups, too: only two dispatches order these";
+
+/// The same for a race through two bindings, of which one alone would do.
+const BETWEEN_WORKGROUPS_OF_ONE: &str = "with one binding for both, a barrier between them orders the invocations of \
+                                         a workgroup, but they race between workgroups, too: only two dispatches \
+                                         order these";
 
 /// The reason if changed atomics order the two accesses by chance.
 const BY_CHANCE: &str = "atomics that acquire and release would order them only as they ran here: in the opposite \
@@ -154,7 +160,6 @@ impl DispatchRun<'_> {
         pair: ([&FoundAccess; 2], Option<[Update; 2]>),
         flags: &dyn Fn() -> Option<(Vec<Flag>, Option<&'r Confirmed>)>,
     ) -> Repairs {
-        // Without a trial none is offered.
         if !self.can_try() {
             return Repairs::default();
         }
@@ -168,10 +173,11 @@ impl DispatchRun<'_> {
         if found.repairs.is_empty() {
             found.repairs.extend(self.as_atomics(slice, described));
         }
-        if found.repairs.is_empty() && found.reasons.iter().any(|reason| reason == BETWEEN_WORKGROUPS) {
-            found.repairs.push(explanation::two_dispatches(described.names().language));
-        }
+        let is_between = |reason: &String| reason == BETWEEN_WORKGROUPS || reason == BETWEEN_WORKGROUPS_OF_ONE;
         if !found.repairs.is_empty() {
+            found.reasons.retain(|reason| reason != NO_BARRIER && !is_between(reason));
+        } else if found.reasons.iter().any(is_between) {
+            found.repairs.push(explanation::two_dispatches(described.names().language));
             found.reasons.retain(|reason| reason != NO_BARRIER);
         }
         found
@@ -210,7 +216,7 @@ impl DispatchRun<'_> {
         found
     }
 
-    /// Whether a changed kernel can be tried.
+    /// Whether changed kernels may run: without a trial no repair is offered.
     fn can_try(&self) -> bool {
         self.code.trials.can_compile(self.code.kernel().size()) && !self.trial_runs.is_hopeless()
     }
@@ -234,25 +240,29 @@ impl DispatchRun<'_> {
     }
 
     /// Both accesses as relaxed atomics, where that is what the race asks for: they order nothing else.
-    fn as_atomics(&self, slice: &Slice, described: &Described) -> Option<Repair> {
+    pub(super) fn as_atomics(&self, slice: &Slice, described: &Described) -> Option<Repair> {
         let (names, kernel) = (described.names(), self.code.kernel());
         let pair = [slice.pair.0, slice.pair.1];
         let data = pair.map(|event| self.code.all().kernel.sites[slice.events[event].site].clone());
         let sites = data.each_ref();
         let seen = sites.iter().any(|site| is_flag(kernel, site));
-        if !names.may_be_atomic(slice) || !(seen || flag::is_atomic_by_nature(kernel, sites)) {
+        let asks_for_it = seen || flag::is_atomic_by_nature(kernel, sites);
+        if !names.may_be_atomic(slice) || !asks_for_it || !self.can_try() {
             return None;
         }
         let [a, b] = pair.map(|event| slice.trace.events[event].site);
         let (a, b) = (a?, b?);
         let apart = slice.events[pair[0]].by.workgroup != slice.events[pair[1]].by.workgroup;
-        let scope = if apart { event::Scope::QueueFamily } else { event::Scope::Workgroup };
-        let edit = Edit::Atomic(a.min(b), a.max(b), scope);
-        let mut changed = Changed::new(kernel, names.language);
-        changed.edit(&edit, &|site| self.site_data(slice, site))?;
-        let changed = changed.finish();
-        let is_silent = Trials::new(self, data.clone(), None)?.run(&changed) == Tried::Silent;
-        is_silent.then(|| names.repair(&[TraceEdit::Code(edit)], slice, Sides::Both))
+        // Two invocations of a workgroup may not be the only ones that race.
+        let scopes = [event::Scope::Workgroup, event::Scope::QueueFamily];
+        let mut trials = Trials::new(self, data.clone(), None)?;
+        scopes.into_iter().skip(usize::from(apart)).find_map(|scope| {
+            let edit = Edit::Atomic(a.min(b), a.max(b), scope);
+            let mut changed = Changed::new(kernel, names.language);
+            changed.edit(&edit, &|site| self.site_data(slice, site))?;
+            let is_silent = trials.run(&changed.finish()) == Tried::Silent;
+            is_silent.then(|| names.repair(&[TraceEdit::Code(edit)], slice, Sides::Both))
+        })
     }
 
     /// The kernels with these changes, as many as the words for them have forms: atomics of GLSL have further arguments
@@ -353,16 +363,25 @@ impl DispatchRun<'_> {
             // That of the first one, unless the second one could not write through it.
             let [one, other] = if changed.is_writable(&data[0]) { [0, 1] } else { [1, 0] };
             if changed.share_binding(&data[one], &data[other]).is_none() {
+                found.tried.push("no one binding can be for both");
                 return found;
             }
             let (kernel, one) = (&changed.finish(), names.one_binding(events[one], events[other]));
             if trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent {
                 found.repairs.push(one);
-            } else if seeks_barrier
-                && let race = (UnrepairedRace { kernel, language, sites, sides, class, place })
-                && let BarrierSearch::Repair { repair, .. } = race.barriers(&mut trials)
-            {
-                found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
+                return found;
+            }
+            found.tried.push("one binding for both was tried");
+            if seeks_barrier {
+                let race = UnrepairedRace { kernel, language, sites, sides, class, place };
+                match race.barriers(&mut trials) {
+                    BarrierSearch::Repair { repair, .. } => {
+                        found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
+                    }
+                    BarrierSearch::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
+                    BarrierSearch::BetweenWorkgroups => found.reasons.push(BETWEEN_WORKGROUPS_OF_ONE.to_owned()),
+                    BarrierSearch::Nothing => found.tried.push(barriers_tried(kernel, sites)),
+                }
             }
             return found;
         }

@@ -162,6 +162,9 @@ impl<'k> Text<'k> {
         let start = self.statement(block, end, of_loop.or(self.line(block, end)));
         let floor = if block == first.block { first.index + 1 } else { 0 };
         let splits = start < floor;
+        // A statement writes what it has read: where it becomes two, all its reads come before the place.
+        let reads = self.inst(first).is_some_and(|inst| self.kernel.results[inst].is_some());
+        let index = if splits && reads { end } else { start.max(floor) };
         let before = outer.and_then(|_| {
             // In terms of the function that has the first one.
             let (inst, calls) = (self.insts(block)[end], self.kernel.words_of_calls(self.inst(first)?));
@@ -179,7 +182,7 @@ impl<'k> Text<'k> {
             let line = of_loop.or_else(|| self.line_in(inst, &calls)).or(self.kernel.line_of(inst))?;
             Some(Before { line: line.clone(), call })
         });
-        Some(Gap::Between { at: At { block, index: start.max(floor) }, splits, before })
+        Some(Gap::Between { at: At { block, index }, splits, before })
     }
 
     /// The place just after the statement of an instruction.

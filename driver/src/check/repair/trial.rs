@@ -2,7 +2,7 @@
 //! profile of the finding. For a race in a workgroup that one comes first, and then all of them. What atomics order
 //! runs in the opposite order of invocations, too: they may have synchronized by chance.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -31,7 +31,7 @@ use crate::check::slice::Undecided;
 const MAX_KINDS: usize = 256;
 const MAX_EXAMPLES: usize = 4096;
 
-/// Words that both instructions of a race access and that the axioms are asked about.
+/// Words of a kind that both instructions of a race access and that the axioms are asked about.
 const MAX_ASKED: usize = 64;
 
 /// Trials of whole dispatches for a finding, and trials of one workgroup.
@@ -74,6 +74,10 @@ pub(super) struct Trials<'a> {
     /// Whether the pair races in the kernel as it is: each is found out once.
     occurs: Vec<(Setting, bool)>,
     pub(super) unchanged: Unchanged,
+    /// In which workgroups of the whole dispatch barriers of the kernel as it is diverge, and by which engine.
+    pub(super) divergent_unchanged: Option<(Backend, BTreeSet<u64>)>,
+    /// Whether the inserted barriers may diverge where those of the kernel as it is do.
+    may_diverge_as_before: bool,
     /// The barriers of the kernel that took part when the last changed kernel diverged.
     pub(super) divergent: Vec<SiteData>,
 }
@@ -118,6 +122,8 @@ impl<'a> Trials<'a> {
             work_alone: 0,
             occurs: Vec::new(),
             unchanged: Unchanged::default(),
+            divergent_unchanged: None,
+            may_diverge_as_before: false,
             divergent: Vec::new(),
         })
     }
@@ -154,9 +160,17 @@ impl<'a> Trials<'a> {
         done
     }
 
-    /// What a changed kernel that was silent in the workgroup of the race does in the whole dispatch.
+    /// What a changed kernel that was silent in the workgroup of the race does in the whole dispatch. In workgroups
+    /// whose invocations do not all reach the barriers that are there, they need not all reach new ones: these are
+    /// other errors.
     pub(super) fn in_all(&mut self, kernel: &Kernel) -> Tried {
-        if self.is_alone() { self.with_all(|trials| trials.run(kernel)) } else { Tried::Silent }
+        if !self.is_alone() {
+            return Tried::Silent;
+        }
+        self.may_diverge_as_before = true;
+        let tried = self.with_all(|trials| trials.run(kernel));
+        self.may_diverge_as_before = false;
+        tried
     }
 
     /// Whether a changed kernel that was silent races in the opposite order of workgroups, subgroups and lanes. If it
@@ -191,7 +205,7 @@ impl<'a> Trials<'a> {
     }
 
     /// The code of a kernel; `None` if there is too little work left to compile it.
-    fn code_of(&self, kernel: &Kernel, backend: Backend) -> Option<Arc<Checked>> {
+    pub(super) fn code_of(&self, kernel: &Kernel, backend: Backend) -> Option<Arc<Checked>> {
         let code = self.run.code;
         if std::ptr::eq(kernel, code.kernel()) && backend == code.backend() {
             return Some(Arc::clone(code.all_shared()));
@@ -264,31 +278,32 @@ impl<'a> Trials<'a> {
                 }
             }
         }
-        if diverges(&run) {
+        if diverges(&run) && !(self.may_diverge_as_before && self.diverges_as_before(&run.checked)) {
             return Some((Tried::Diverges, backend));
         }
-        let pairs: BTreeMap<usize, Vec<(Site, Site)>> = run
+        let kinds: Vec<(&Candidates, Vec<(Site, Site)>)> = run
             .candidates
             .iter()
-            .map(|kind| self.pairs(&run.checked, kind))
-            .enumerate()
-            .filter(|(_, pairs)| !pairs.is_empty())
+            .map(|kind| (kind, self.pairs(&run.checked, kind)))
+            .filter(|(kind, pairs)| !kind.examples.is_empty() && !pairs.is_empty())
             .collect();
-        let examples = pairs.keys().flat_map(|&at| &run.candidates[at].examples);
-        let words: BTreeSet<Word> = examples.map(word).take(MAX_EXAMPLES).collect();
-        if words.is_empty() {
+        if kinds.is_empty() {
             return Some((Tried::Silent, backend));
         }
-        let pairs: BTreeSet<(Site, Site)> = pairs.into_values().flatten().collect();
-        let log = &*self.record(&run, words.clone())?;
-        let asked: Vec<Candidate> =
-            words.iter().flat_map(|&word| pairs.iter().filter_map(move |&pair| asked(log, word, pair))).collect();
-        // All of them, or some from everywhere.
-        let step = asked.len().div_ceil(MAX_ASKED).max(1);
+        let room = (MAX_EXAMPLES / kinds.len()).max(1);
+        let words_of = |kind: &Candidates| everywhere(&kind.examples, room).map(word).collect::<BTreeSet<Word>>();
+        let log = &*self.record(&run, kinds.iter().flat_map(|(kind, _)| words_of(kind)).collect())?;
+        // Of each kind: two workgroups may race in a few words beside thousands that one workgroup accesses.
+        let of_kind = |(kind, pairs): &(&Candidates, Vec<(Site, Site)>)| -> Vec<Candidate> {
+            let words = words_of(kind);
+            let all = words.iter().flat_map(|&word| pairs.iter().filter_map(move |&pair| asked(log, word, pair)));
+            let all: Vec<Candidate> = all.collect();
+            everywhere(&all, MAX_ASKED).copied().collect()
+        };
         // The axioms' work is work of the trials, too.
         let work = self.run.code.trials.left();
         let mut budget = VerdictBudget::within(work);
-        let tried = judged(asked.iter().step_by(step).map(|candidate| is_race(log, candidate, &mut budget)));
+        let tried = judged(kinds.iter().flat_map(of_kind).map(|candidate| is_race(log, &candidate, &mut budget)));
         self.run.code.trials.spend(budget.spent(work));
         Some((tried, backend))
     }
@@ -326,7 +341,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Runs the dispatch, or its workgroup, with the memory that it began with. Says how much was observed, too.
-    fn observe(&self, checked: &Checked, observer: &mut dyn Observer) -> Option<(Outcome, u64)> {
+    pub(super) fn observe(&self, checked: &Checked, observer: &mut dyn Observer) -> Option<(Outcome, u64)> {
         self.run.snapshot?.restore();
         self.run.is_changed.set(true);
         let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
@@ -360,6 +375,11 @@ impl<'a> Trials<'a> {
 pub(super) fn diverges(run: &TrialRun) -> bool {
     let is_new = |site: Site| is_inserted(run.checked.kernel.sites[site].word);
     run.barriers.iter().any(|found| is_new(found.site) || found.other.1.is_some_and(is_new))
+}
+
+/// All of a list, or so many from everywhere in it.
+fn everywhere<T>(list: &[T], most: usize) -> impl Iterator<Item = &T> {
+    list.iter().step_by(list.len().div_ceil(most).max(1))
 }
 
 /// The question whether two instructions race in a word, if both access it.
