@@ -99,6 +99,21 @@ fn stages_of_graphics_are_links_of_dependency_chains() {
 }
 
 #[test]
+fn the_transition_of_a_wait_for_events_follows_what_comes_before_the_signal() {
+    let of = |src: &str, commands: [&str; 2], dst: &str| {
+        let scopes = format!("{src} -> {dst} transition i");
+        let [first, second] = commands;
+        errors_of(&format!("{first}; set e0 {scopes}; {second}; wait e0 {scopes}; copy i j"))
+    };
+    let (write, read) = ("ALL_TRANSFER:TRANSFER_WRITE", "ALL_TRANSFER:TRANSFER_READ");
+    assert_eq!(of(write, ["clear i", "fill a"], read), 0);
+    assert_eq!(of(write, ["fill a", "clear i"], read), 1, "the clear comes after the signal");
+    assert_eq!(of("ALL_TRANSFER", ["clear i", "fill a"], read), 1, "the clear is not available");
+    assert_eq!(of("COMPUTE_SHADER", ["clear i", "fill a"], read), 1, "the clear is in another stage");
+    assert_eq!(of(write, ["clear i", "fill a"], "COMPUTE_SHADER:SHADER_READ"), 1, "the copy is in another stage");
+}
+
+#[test]
 fn a_repair_has_all_that_the_observed_execution_lacks() {
     let machine = Machine::new(CheckOptions::default()).unwrap();
     let repairs = |text: &str| -> Vec<String> {

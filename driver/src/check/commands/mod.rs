@@ -245,13 +245,13 @@ impl Commands {
         let current = state.current(id, recording, submitted);
         let queue = current.queue;
         for dependency in recording.dependencies_at(id.phase, false) {
-            state.transitions(checker, &current, &dependency.barriers);
+            state.transitions(checker, &current, &dependency.barriers, None);
             state.events.push(SyncEvent::Barrier { queue, submitted, barriers: barriers(&dependency.barriers) });
         }
         if let Some([Work::WaitEvents(events), ..]) = recording.phases.get(id.phase) {
             let signals: SmallVec<_> = events.iter().filter_map(|event| state.signals.of_event(event, queue)).collect();
             for dependency in recording.dependencies_at(id.phase, true) {
-                state.transitions(checker, &current, &dependency.barriers);
+                state.transitions(checker, &current, &dependency.barriers, Some(&signals));
                 let (signals, barriers) = (signals.clone(), barriers(&dependency.barriers));
                 state.events.push(SyncEvent::WaitEvents { queue, signals, barriers });
             }

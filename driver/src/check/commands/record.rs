@@ -94,15 +94,26 @@ impl LogState {
         self.signals.counter_signalled(event, 1, signal);
     }
 
-    /// Layout transitions read and write the memory of their images, between the scopes of their barriers.
-    pub(super) fn transitions(&mut self, checker: &Checker, current: &Current, of: &[exec::MemoryDependency]) {
+    /// Layout transitions read and write the memory of their images, between the scopes of their barriers: those of a
+    /// pipeline barrier, or of a wait for events that were set by these signals.
+    pub(super) fn transitions(
+        &mut self,
+        checker: &Checker,
+        current: &Current,
+        of: &[exec::MemoryDependency],
+        signals: Option<&[Signal]>,
+    ) {
         for barrier in of.iter().filter(|barrier| barrier.transition) {
             let Some(ranges) = &barrier.memory else { continue };
             // It comes after what the first scope has, and before what the second scope has.
             let Barrier { src, dst, memory, .. } = barriers(std::slice::from_ref(barrier))[0].clone();
             let (queue, submitted, access) = (current.queue, current.submitted, Accesses::TRANSFER_WRITE);
             let itself = Barrier::new(src, Side::of(Stage::LayoutTransition, Accesses::NONE), memory);
-            let number = self.events.push(SyncEvent::Barrier { queue, submitted, barriers: [itself].into() });
+            let barriers = [itself].into();
+            let number = self.events.push(match signals {
+                None => SyncEvent::Barrier { queue, submitted, barriers },
+                Some(signals) => SyncEvent::WaitEvents { queue, signals: signals.into(), barriers },
+            });
             let point = Point { queue: Some(queue), submitted, stage: Stage::LayoutTransition, access };
             let order = self.order(point, extent(ranges.iter()));
             self.orders[order as usize].order.comes_before_all_of(number, queue, &dst);
