@@ -99,6 +99,24 @@ fn stages_of_graphics_are_links_of_dependency_chains() {
 }
 
 #[test]
+fn the_ends_of_the_pipeline_order_all_commands_and_carry_no_accesses() {
+    let through = |src: &str, dst: &str| errors_of(&format!("fill a; barrier {src} -> {dst}; read a"));
+    let (write, read) = ("CLEAR:TRANSFER_WRITE", "COMPUTE_SHADER:SHADER_READ");
+    assert_eq!(through("BOTTOM_OF_PIPE:MEMORY_WRITE", read), 1);
+    assert_eq!(through(write, "TOP_OF_PIPE:MEMORY_READ"), 1);
+    assert_eq!(through("BOTTOM_OF_PIPE|CLEAR:TRANSFER_WRITE", "TOP_OF_PIPE|COMPUTE_SHADER:SHADER_READ"), 0);
+    // They are links of chains: a write that is available stays so.
+    assert_eq!(through(write, &format!("TOP_OF_PIPE; barrier COPY -> {read}")), 0);
+    assert_eq!(through(write, &format!("COPY; barrier BOTTOM_OF_PIPE -> {read}")), 0);
+    assert_eq!(through(write, &format!("BOTTOM_OF_PIPE; barrier COPY -> {read}")), 1);
+    let after = |src: &str| errors_of(&format!("barrier NONE -> ALL_TRANSFER transition i; {src}; copy i j"));
+    let again = "-> ALL_TRANSFER:TRANSFER_READ|TRANSFER_WRITE on i";
+    assert_eq!(after(&format!("barrier BOTTOM_OF_PIPE {again}")), 0, "a transition is available by itself");
+    assert_eq!(after(&format!("barrier TOP_OF_PIPE {again}")), 1);
+    assert_eq!(errors_of("read a; barrier BOTTOM_OF_PIPE -> TOP_OF_PIPE; fill a"), 0, "order is all that it needs");
+}
+
+#[test]
 fn the_transition_of_a_wait_for_events_follows_what_comes_before_the_signal() {
     let of = |src: &str, commands: [&str; 2], dst: &str| {
         let scopes = format!("{src} -> {dst} transition i");

@@ -14,7 +14,7 @@ const TARGETS: [usize; 4] = [0, 1, 6, 7];
 const PLACES: [(u64, u64); 6] = [(0, BUFFER), (0, 64), (64, 64), (0, 16), (128, 128), (16, 12)];
 
 /// Scopes that fit the accesses of commands, and some that fit none or many.
-const SCOPES: [(S, A); 18] = [
+const SCOPES: [(S, A); 20] = [
     (S::COPY, A::TRANSFER_READ),
     (S::COPY, A::TRANSFER_WRITE),
     (S::CLEAR, A::TRANSFER_WRITE),
@@ -31,7 +31,9 @@ const SCOPES: [(S, A); 18] = [
     (S::ALL_COMMANDS, A::MEMORY_READ),
     (S::ALL_COMMANDS, A::NONE),
     (S::TOP_OF_PIPE, A::NONE),
+    (S::TOP_OF_PIPE, A::MEMORY_READ),
     (S::BOTTOM_OF_PIPE, A::NONE),
+    (S::BOTTOM_OF_PIPE, A::MEMORY_WRITE),
     (S::NONE, A::NONE),
 ];
 

@@ -53,7 +53,7 @@ impl CommandRace<'_> {
         let one = |barrier: &Barrier| {
             let Barrier { src, dst, .. } = barrier;
             let other = if barrier.covers(&self.bytes) { "" } else { ", of other memory" };
-            let (from, to) = (stages(src.named), stages(dst.named));
+            let (from, to) = (stages(src.mask()), stages(dst.mask()));
             format!("\nfrom {from}: {}\nto {to}: {}{other}", src.accesses.name(), dst.accesses.name())
         };
         barriers.iter().filter(|barrier| is_alone || has_accesses(barrier)).map(one).collect()

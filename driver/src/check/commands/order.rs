@@ -243,7 +243,7 @@ impl Order {
             if !seen.and(barrier.src.stages).is_empty() {
                 add_stages(&mut self.progress.seen, queue, barrier.dst.stages);
             }
-            if self.at.access.writes() && !barrier.dst.named.is_empty() {
+            if self.at.access.writes() && !barrier.dst.stages.is_empty() {
                 self.carry(number, (queue, barrier), extent, (&then.memory, &then.ranged));
             }
         }
@@ -260,8 +260,11 @@ impl Order {
         let Barrier { src, dst, memory: ranges, .. } = barrier;
         let direct = self.at.queue == Some(queue);
         // A layout transition makes what it writes available by itself.
-        let accessed = self.at.stage == Stage::LayoutTransition || src.accesses.has(self.at.access);
-        let released = direct && src.named.has(self.at.stage) && accessed;
+        let released = direct
+            && match self.at.stage {
+                Stage::LayoutTransition => src.stages.has(Stage::LayoutTransition),
+                stage => src.named.has(stage) && src.accesses.has(self.at.access),
+            };
         // What is available stays so along a chain, for all memory; the access scopes are those of the barrier's
         // memory.
         let mut is_to_host_now = false;
