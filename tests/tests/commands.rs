@@ -99,6 +99,17 @@ fn stages_of_graphics_are_links_of_dependency_chains() {
 }
 
 #[test]
+fn a_wait_for_several_events_has_a_dependency_for_each() {
+    let (write, order) = ("CLEAR:TRANSFER_WRITE -> COPY:TRANSFER_READ", "CLEAR -> COMPUTE_SHADER");
+    let of = |waits: &str| errors_of(&format!("set e0 {write}; fill a; set e1 {order}; {waits}; copy a b"));
+    // The fill comes before the signal of the other event only, whose dependency does not lead to the copy.
+    assert_eq!(of(&format!("wait e0 {write} and e1 {order}")), 1);
+    assert_eq!(of(&format!("wait e0 {write}; wait e1 {order}")), 1);
+    assert_eq!(of(&format!("wait e0 {order} and e1 {write}")), 0);
+    assert_eq!(of(&format!("wait e1 {write} and e0 {order}")), 0);
+}
+
+#[test]
 fn the_ends_of_the_pipeline_order_all_commands_and_carry_no_accesses() {
     let through = |src: &str, dst: &str| errors_of(&format!("fill a; barrier {src} -> {dst}; read a"));
     let (write, read) = ("CLEAR:TRANSFER_WRITE", "COMPUTE_SHADER:SHADER_READ");

@@ -168,7 +168,8 @@ impl Maker {
     }
 
     fn dependency(&mut self, queue: usize) -> Command {
-        let waiting = self.set.iter().position(|(_, on, _)| *on == queue);
+        let set = |of: &Self| of.set.iter().position(|(_, on, _)| *on == queue);
+        let waiting = set(self);
         match (self.rng.below(8), waiting) {
             (0, _) if self.events < 8 => {
                 let barriers = self.barriers();
@@ -177,8 +178,11 @@ impl Maker {
                 Command::Set(self.events - 1, barriers)
             }
             (0..=2, Some(at)) => {
-                let (event, _, barriers) = self.set.remove(at);
-                Command::Wait(event, barriers)
+                let mut list = vec![self.set.remove(at)];
+                if let Some(another) = set(self).filter(|_| self.chance(2)) {
+                    list.push(self.set.remove(another));
+                }
+                Command::Wait(list.into_iter().map(|(event, _, barriers)| (event, barriers)).collect())
             }
             (3, _) => Command::OldBarrier(self.old_barriers()),
             _ => Command::Barrier(self.barriers()),

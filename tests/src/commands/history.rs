@@ -282,7 +282,9 @@ impl History {
                 let item = self.push(Item::Set);
                 events.insert(*event, item);
             }
-            Command::Wait(event, list) => barriers(self, list, events.get(event).copied()),
+            Command::Wait(list) => {
+                list.iter().for_each(|(event, list)| barriers(self, list, events.get(event).copied()));
+            }
             _ => {
                 let owner = Owner::Command(number, at);
                 for (range, stage, access, atomic) in accesses(command) {

@@ -249,10 +249,11 @@ impl Commands {
             state.events.push(SyncEvent::Barrier { queue, submitted, barriers: barriers(&dependency.barriers) });
         }
         if let Some([Work::WaitEvents(events), ..]) = recording.phases.get(id.phase) {
-            let signals: SmallVec<_> = events.iter().filter_map(|event| state.signals.of_event(event, queue)).collect();
             for dependency in recording.dependencies_at(id.phase, true) {
+                let of = dependency.events.iter().flat_map(|places| &events[places.clone()]);
+                let signals: SmallVec<_> = of.filter_map(|event| state.signals.of_event(event, queue)).collect();
                 state.transitions(checker, &current, &dependency.barriers, Some(&signals));
-                let (signals, barriers) = (signals.clone(), barriers(&dependency.barriers));
+                let barriers = barriers(&dependency.barriers);
                 state.events.push(SyncEvent::WaitEvents { queue, signals, barriers });
             }
         }
