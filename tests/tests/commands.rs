@@ -110,6 +110,26 @@ fn a_wait_for_several_events_has_a_dependency_for_each() {
 }
 
 #[test]
+fn an_event_that_the_host_sets_comes_after_what_the_host_did_and_waited_for() {
+    let machine = Machine::new(CheckOptions::default()).unwrap();
+    let errors = |src: &str, host: &str| {
+        let wait = format!("x0 = wait e0 {src} -> ALL_TRANSFER:TRANSFER_READ; copy a b");
+        let text = format!("{wait}\nx1 = fill a\nsubmit q1 run x0\n{host}\nhost set e0\nhost idle\n");
+        let program = Program::parse(text.lines()).unwrap();
+        let findings = machine.run(&program, Pace::Free).unwrap();
+        findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    };
+    let (waits, does_not) = ("submit q0 run x1 fence f0\nhost wait f0", "submit q0 run x1");
+    assert_eq!(errors("HOST:HOST_WRITE", waits), 0);
+    assert_eq!(errors("HOST", waits), 0, "the fence made the fill available");
+    assert_eq!(errors("ALL_COMMANDS:MEMORY_WRITE", waits), 1, "without HOST the signal is in no first scope");
+    assert_eq!(errors("HOST:HOST_WRITE", does_not), 1);
+    assert_eq!(errors("HOST:HOST_WRITE", "host write a"), 0);
+    assert_eq!(errors("HOST", "host write a"), 1, "the write is not available");
+    assert_eq!(errors("ALL_COMMANDS:MEMORY_WRITE", "host write a"), 1);
+}
+
+#[test]
 fn the_ends_of_the_pipeline_order_all_commands_and_carry_no_accesses() {
     let through = |src: &str, dst: &str| errors_of(&format!("fill a; barrier {src} -> {dst}; read a"));
     let (write, read) = ("CLEAR:TRANSFER_WRITE", "COMPUTE_SHADER:SHADER_READ");

@@ -31,7 +31,8 @@ impl CommandRace<'_> {
                 (*queue, text, Vec::new())
             }
             SyncEvent::Set { queue, stages: scope, .. } => {
-                (Some(*queue), format!("vkCmdSetEvent after {}", stages(*scope)), Vec::new())
+                let by_queue = |_| format!("vkCmdSetEvent after {}", stages(*scope));
+                (*queue, queue.map_or_else(|| "vkSetEvent".to_owned(), by_queue), Vec::new())
             }
             SyncEvent::Wait { queue, stages: scope, signals } => {
                 let text = queue.map_or_else(|| "wait".to_owned(), |_| format!("wait in {}", stages(*scope)));

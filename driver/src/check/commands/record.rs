@@ -68,7 +68,9 @@ impl LogState {
         recording: &Recording,
     ) {
         if let Work::Event { event, set: true } = work {
-            self.set_event(event, current, id, recording);
+            let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
+            let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
+            self.set_event(event, Some(current.queue), (current.submitted, stages));
         }
         let mut list = Vec::new();
         for Transfer { ranges, stage, access } in transfers(work) {
@@ -80,18 +82,14 @@ impl LogState {
         self.accesses(checker, &list);
     }
 
-    /// `vkCmdSetEvent`: the first scopes of its dependencies. It has no effect on an event that is set.
-    fn set_event(&mut self, event: &Arc<Counter>, current: &Current, id: CommandId, recording: &Recording) {
+    /// An event gets set by a queue, or by the host (`None`), after these stages. It has no effect on one that is set.
+    pub(super) fn set_event(&mut self, event: &Arc<Counter>, queue: Option<u32>, (submitted, stages): (u64, Stages)) {
         if event.reached(1) {
             return;
         }
-        let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
-        let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
-        let Current { queue, submitted, .. } = *current;
         let object = Arc::as_ptr(event).addr();
         let number = self.events.push(SyncEvent::Set { queue, object, submitted, stages });
-        let signal = Signal::new(number, Some(queue), stages);
-        self.signals.counter_signalled(event, 1, signal);
+        self.signals.counter_signalled(event, 1, Signal::new(number, queue, stages));
     }
 
     /// Layout transitions read and write the memory of their images, between the scopes of their barriers: those of a
