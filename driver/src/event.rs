@@ -37,6 +37,8 @@ impl Event {
 
     /// `vkSetEvent`: command buffers that wait for it continue.
     pub fn set(&self) {
+        let checker = self.inner.device.checker();
+        checker.inspect(|checker| checker.commands().host_sets(&self.inner.counter));
         self.inner.counter.raise(1);
     }
 

@@ -99,6 +99,70 @@ fn stages_of_graphics_are_links_of_dependency_chains() {
 }
 
 #[test]
+fn a_wait_for_several_events_has_a_dependency_for_each() {
+    let (write, order) = ("CLEAR:TRANSFER_WRITE -> COPY:TRANSFER_READ", "CLEAR -> COMPUTE_SHADER");
+    let of = |waits: &str| errors_of(&format!("set e0 {write}; fill a; set e1 {order}; {waits}; copy a b"));
+    // The fill comes before the signal of the other event only, whose dependency does not lead to the copy.
+    assert_eq!(of(&format!("wait e0 {write} and e1 {order}")), 1);
+    assert_eq!(of(&format!("wait e0 {write}; wait e1 {order}")), 1);
+    assert_eq!(of(&format!("wait e0 {order} and e1 {write}")), 0);
+    assert_eq!(of(&format!("wait e1 {write} and e0 {order}")), 0);
+}
+
+#[test]
+fn an_event_that_the_host_sets_comes_after_what_the_host_did_and_waited_for() {
+    let machine = Machine::new(CheckOptions::default()).unwrap();
+    let errors = |src: &str, host: &str| {
+        let wait = format!("x0 = wait e0 {src} -> ALL_TRANSFER:TRANSFER_READ; copy a b");
+        let text = format!("{wait}\nx1 = fill a\nsubmit q1 run x0\n{host}\nhost set e0\nhost idle\n");
+        let program = Program::parse(text.lines()).unwrap();
+        let findings = machine.run(&program, Pace::Free).unwrap();
+        findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    };
+    let (waits, does_not) = ("submit q0 run x1 fence f0\nhost wait f0", "submit q0 run x1");
+    assert_eq!(errors("HOST:HOST_WRITE", waits), 0);
+    assert_eq!(errors("HOST", waits), 0, "the fence made the fill available");
+    assert_eq!(errors("ALL_COMMANDS:MEMORY_WRITE", waits), 1, "without HOST the signal is in no first scope");
+    assert_eq!(errors("HOST:HOST_WRITE", does_not), 1);
+    assert_eq!(errors("HOST:HOST_WRITE", "host write a"), 0);
+    assert_eq!(errors("HOST", "host write a"), 1, "the write is not available");
+    assert_eq!(errors("ALL_COMMANDS:MEMORY_WRITE", "host write a"), 1);
+}
+
+#[test]
+fn the_ends_of_the_pipeline_order_all_commands_and_carry_no_accesses() {
+    let through = |src: &str, dst: &str| errors_of(&format!("fill a; barrier {src} -> {dst}; read a"));
+    let (write, read) = ("CLEAR:TRANSFER_WRITE", "COMPUTE_SHADER:SHADER_READ");
+    assert_eq!(through("BOTTOM_OF_PIPE:MEMORY_WRITE", read), 1);
+    assert_eq!(through(write, "TOP_OF_PIPE:MEMORY_READ"), 1);
+    assert_eq!(through("BOTTOM_OF_PIPE|CLEAR:TRANSFER_WRITE", "TOP_OF_PIPE|COMPUTE_SHADER:SHADER_READ"), 0);
+    // They are links of chains: a write that is available stays so.
+    assert_eq!(through(write, &format!("TOP_OF_PIPE; barrier COPY -> {read}")), 0);
+    assert_eq!(through(write, &format!("COPY; barrier BOTTOM_OF_PIPE -> {read}")), 0);
+    assert_eq!(through(write, &format!("BOTTOM_OF_PIPE; barrier COPY -> {read}")), 1);
+    let after = |src: &str| errors_of(&format!("barrier NONE -> ALL_TRANSFER transition i; {src}; copy i j"));
+    let again = "-> ALL_TRANSFER:TRANSFER_READ|TRANSFER_WRITE on i";
+    assert_eq!(after(&format!("barrier BOTTOM_OF_PIPE {again}")), 0, "a transition is available by itself");
+    assert_eq!(after(&format!("barrier TOP_OF_PIPE {again}")), 1);
+    assert_eq!(errors_of("read a; barrier BOTTOM_OF_PIPE -> TOP_OF_PIPE; fill a"), 0, "order is all that it needs");
+}
+
+#[test]
+fn the_transition_of_a_wait_for_events_follows_what_comes_before_the_signal() {
+    let of = |src: &str, commands: [&str; 2], dst: &str| {
+        let scopes = format!("{src} -> {dst} transition i");
+        let [first, second] = commands;
+        errors_of(&format!("{first}; set e0 {scopes}; {second}; wait e0 {scopes}; copy i j"))
+    };
+    let (write, read) = ("ALL_TRANSFER:TRANSFER_WRITE", "ALL_TRANSFER:TRANSFER_READ");
+    assert_eq!(of(write, ["clear i", "fill a"], read), 0);
+    assert_eq!(of(write, ["fill a", "clear i"], read), 1, "the clear comes after the signal");
+    assert_eq!(of("ALL_TRANSFER", ["clear i", "fill a"], read), 1, "the clear is not available");
+    assert_eq!(of("COMPUTE_SHADER", ["clear i", "fill a"], read), 1, "the clear is in another stage");
+    assert_eq!(of(write, ["clear i", "fill a"], "COMPUTE_SHADER:SHADER_READ"), 1, "the copy is in another stage");
+}
+
+#[test]
 fn a_repair_has_all_that_the_observed_execution_lacks() {
     let machine = Machine::new(CheckOptions::default()).unwrap();
     let repairs = |text: &str| -> Vec<String> {

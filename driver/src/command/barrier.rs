@@ -136,7 +136,7 @@ impl CommandBuffer {
             let memory = BarrierMemory::Image { image: b.image, layouts: [b.old_layout, b.new_layout], range: b.range };
             of([b.src_access, b.dst_access], memory)
         });
-        recorder.depend(execution.chain(memory).chain(buffers).chain(images), false);
+        recorder.depend(execution.chain(memory).chain(buffers).chain(images), None);
         Ok(())
     }
 }

@@ -124,7 +124,7 @@ impl CommandBuffer {
         let mut recorder = self.recorder(AT, "VUID-vkCmdPipelineBarrier2-commandBuffer-recording")?;
         recorder.check_memory(barriers)?;
         recorder.end_phase();
-        recorder.depend(barriers.iter().copied(), false);
+        recorder.depend(barriers.iter().copied(), None);
         Ok(())
     }
 }
@@ -150,11 +150,11 @@ impl CommandRecorder {
     }
 
     /// Keeps the scopes of barriers, if the device checks: of pipeline barriers, or of the event command that comes
-    /// next.
-    pub(super) fn depend<'a>(&mut self, barriers: impl Iterator<Item = Barrier2<'a>>, of_event: bool) {
+    /// next, for these of its events.
+    pub(super) fn depend<'a>(&mut self, barriers: impl Iterator<Item = Barrier2<'a>>, events: Option<Range<usize>>) {
         if self.device.is_checked() {
             let barriers = barriers.map(|barrier| barrier.keep()).collect();
-            self.dependencies.push(Dependency { phase: self.next_phase(), of_event, barriers });
+            self.dependencies.push(Dependency { phase: self.next_phase(), events, barriers });
         }
     }
 }

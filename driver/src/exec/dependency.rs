@@ -66,8 +66,8 @@ pub(crate) struct Dependency {
     /// A pipeline barrier comes before this phase; the scopes of an event command belong to this phase, which is that
     /// command.
     pub(crate) phase: usize,
-    /// Whether they are the scopes of an event command.
-    pub(crate) of_event: bool,
+    /// Of an event command, the places of its events that they are for; `None` is a pipeline barrier.
+    pub(crate) events: Option<Range<usize>>,
     pub(crate) barriers: Arc<[MemoryDependency]>,
 }
 

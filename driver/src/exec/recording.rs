@@ -55,7 +55,7 @@ impl Recording {
     pub(crate) fn dependencies_at(&self, phase: usize, of_event: bool) -> impl Iterator<Item = &Dependency> {
         let first = self.dependencies.partition_point(|dependency| dependency.phase < phase);
         let here = self.dependencies[first..].iter().take_while(move |dependency| dependency.phase == phase);
-        here.filter(move |dependency| dependency.of_event == of_event)
+        here.filter(move |dependency| dependency.events.is_some() == of_event)
     }
 }
 

@@ -25,7 +25,7 @@ use spelter_memory_model::relations::Choice;
 use spelter_memory_model::slice::{Slice, TraceError};
 use spelter_memory_model::{Model, Overwrite};
 
-use super::history::{Access, History, Item, covers, first_scope, includes, named_first, named_second, second_scope};
+use super::history::{Access, History, Item, covers, first_scope, includes, named, second_scope};
 use super::program::Range;
 
 /// A write after a barrier needs visibility, too: `VK_ACCESS_2_…_WRITE` in `dstAccessMask`.
@@ -148,9 +148,9 @@ impl History {
                 if in_scope {
                     builder.edge(from, marker);
                 }
-                let named = named_first(barrier.src.stages).contains(one.stage);
+                let is_named = named(barrier.src.stages).contains(one.stage);
                 let covered = covers(barrier.memory, bytes);
-                if in_scope && one.writes && named && includes(barrier.src.access, one.access) && covered {
+                if in_scope && one.writes && is_named && includes(barrier.src.access, one.access) && covered {
                     let available = builder.then(from, device, Action::Available(Domain::Device));
                     builder.edge(available, marker);
                 }
@@ -221,7 +221,7 @@ impl History {
                 Item::Barrier { queue, .. } | Item::Wait { queue, .. } | Item::Submission { queue } => *queue,
                 _ => continue,
             };
-            let chained = named_second(node.after).intersects(scope);
+            let chained = named(node.after).intersects(scope);
             if let (true, Some(to_host)) = (on == queue && (chained || is_all), node.to_host) {
                 builder.edge(to_host, marker);
             }
@@ -252,13 +252,13 @@ impl History {
             let Some(node) = nodes[at] else { continue };
             let (on, access) = match item {
                 Item::Barrier { queue, barrier, .. } => {
-                    let named = named_second(barrier.dst.stages).contains(other.stage);
-                    (*queue, named && includes(barrier.dst.access, other.access))
+                    let is_named = named(barrier.dst.stages).contains(other.stage);
+                    (*queue, is_named && includes(barrier.dst.access, other.access))
                 }
                 Item::Wait { queue, .. } | Item::Submission { queue } => (*queue, true),
                 _ => continue,
             };
-            if on == queue && named_second(node.after).contains(other.stage) {
+            if on == queue && named(node.after).contains(other.stage) {
                 builder.edge(node.marker, to);
                 if let (true, Some(visible)) = (access || node.everything, node.visible) {
                     builder.edge(visible, to);

@@ -14,7 +14,7 @@ const TARGETS: [usize; 4] = [0, 1, 6, 7];
 const PLACES: [(u64, u64); 6] = [(0, BUFFER), (0, 64), (64, 64), (0, 16), (128, 128), (16, 12)];
 
 /// Scopes that fit the accesses of commands, and some that fit none or many.
-const SCOPES: [(S, A); 18] = [
+const SCOPES: [(S, A); 20] = [
     (S::COPY, A::TRANSFER_READ),
     (S::COPY, A::TRANSFER_WRITE),
     (S::CLEAR, A::TRANSFER_WRITE),
@@ -31,7 +31,9 @@ const SCOPES: [(S, A); 18] = [
     (S::ALL_COMMANDS, A::MEMORY_READ),
     (S::ALL_COMMANDS, A::NONE),
     (S::TOP_OF_PIPE, A::NONE),
+    (S::TOP_OF_PIPE, A::MEMORY_READ),
     (S::BOTTOM_OF_PIPE, A::NONE),
+    (S::BOTTOM_OF_PIPE, A::MEMORY_WRITE),
     (S::NONE, A::NONE),
 ];
 
@@ -166,7 +168,8 @@ impl Maker {
     }
 
     fn dependency(&mut self, queue: usize) -> Command {
-        let waiting = self.set.iter().position(|(_, on, _)| *on == queue);
+        let set = |of: &Self| of.set.iter().position(|(_, on, _)| *on == queue);
+        let waiting = set(self);
         match (self.rng.below(8), waiting) {
             (0, _) if self.events < 8 => {
                 let barriers = self.barriers();
@@ -175,8 +178,11 @@ impl Maker {
                 Command::Set(self.events - 1, barriers)
             }
             (0..=2, Some(at)) => {
-                let (event, _, barriers) = self.set.remove(at);
-                Command::Wait(event, barriers)
+                let mut list = vec![self.set.remove(at)];
+                if let Some(another) = set(self).filter(|_| self.chance(2)) {
+                    list.push(self.set.remove(another));
+                }
+                Command::Wait(list.into_iter().map(|(event, _, barriers)| (event, barriers)).collect())
             }
             (3, _) => Command::OldBarrier(self.old_barriers()),
             _ => Command::Barrier(self.barriers()),

@@ -80,11 +80,11 @@ pub(super) struct History {
     pub(super) items: Vec<Item>,
 }
 
-/// The stages of a mask on their own.
-fn single(stages: S, pseudo: S) -> S {
+/// The stages of a mask on their own. The ends of the pipeline are none of them: they have no accesses.
+pub(super) fn named(stages: S) -> S {
     let all = PIPELINE.iter().fold(S::NONE, |all, (stage, _)| all | *stage);
     let mut named = stages & (all | S::HOST);
-    if stages.intersects(S::ALL_COMMANDS | pseudo) {
+    if stages.contains(S::ALL_COMMANDS) {
         named |= all;
     }
     if stages.contains(S::ALL_TRANSFER) {
@@ -93,19 +93,14 @@ fn single(stages: S, pseudo: S) -> S {
     named
 }
 
-/// The stages that a first scope names.
-pub(super) fn named_first(stages: S) -> S {
-    single(stages, S::BOTTOM_OF_PIPE)
-}
-
-/// The stages that a second scope names.
-pub(super) fn named_second(stages: S) -> S {
-    single(stages, S::TOP_OF_PIPE)
+/// A mask in which an end of the pipeline is all commands.
+fn with_end(stages: S, end: S) -> S {
+    if stages.contains(end) { stages | S::ALL_COMMANDS } else { stages }
 }
 
 /// The first synchronization scope: with logically earlier stages.
 pub(super) fn first_scope(stages: S) -> S {
-    let named = named_first(stages);
+    let named = named(with_end(stages, S::BOTTOM_OF_PIPE));
     PIPELINE
         .iter()
         .filter(|(_, later)| later.iter().any(|stage| named.contains(*stage)))
@@ -114,7 +109,7 @@ pub(super) fn first_scope(stages: S) -> S {
 
 /// The second synchronization scope: with logically later stages.
 pub(super) fn second_scope(stages: S) -> S {
-    let named = named_second(stages);
+    let named = named(with_end(stages, S::TOP_OF_PIPE));
     PIPELINE
         .iter()
         .filter(|(stage, _)| named.contains(*stage))
@@ -287,7 +282,9 @@ impl History {
                 let item = self.push(Item::Set);
                 events.insert(*event, item);
             }
-            Command::Wait(event, list) => barriers(self, list, events.get(event).copied()),
+            Command::Wait(list) => {
+                list.iter().for_each(|(event, list)| barriers(self, list, events.get(event).copied()));
+            }
             _ => {
                 let owner = Owner::Command(number, at);
                 for (range, stage, access, atomic) in accesses(command) {

@@ -311,7 +311,11 @@ impl Machine {
             Command::OldBarrier(list) => self.old_barrier(into, list),
             Command::Set(event, list) => into.set_event2(&objects.events[*event], &self.barriers(list)),
             Command::Reset(event) => into.reset_event(&objects.events[*event]),
-            Command::Wait(event, list) => into.wait_events2(&[&objects.events[*event]], &self.barriers(list)),
+            Command::Wait(list) => {
+                let barriers: Vec<_> = list.iter().map(|(_, barriers)| self.barriers(barriers)).collect();
+                let events = list.iter().map(|(event, _)| &objects.events[*event]);
+                into.wait_events2(&events.zip(&barriers).map(|(event, of)| (event, &**of)).collect::<Vec<_>>())
+            }
             Command::Execute(list) => {
                 into.execute_commands(&list.iter().map(|number| &objects.recordings[*number]).collect::<Vec<_>>())
             }

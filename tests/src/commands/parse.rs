@@ -95,6 +95,12 @@ fn barriers(words: &[&str]) -> Parsed<Vec<Barrier>> {
     words.split(|word| *word == "+").map(barrier).collect()
 }
 
+/// An event that is waited for, and the barriers for it.
+fn awaited(words: &[&str]) -> Parsed<(usize, Vec<Barrier>)> {
+    let Some((event, rest)) = words.split_first() else { return expected("an event", "") };
+    Ok((numbered(event, 'e')?, barriers(rest)?))
+}
+
 fn barrier(words: &[&str]) -> Parsed<Barrier> {
     let (src, dst, rest) = match words {
         [src, "->", dst, rest @ ..] => (scope(src)?, scope(dst)?, rest),
@@ -161,7 +167,7 @@ fn command(text: &str) -> Parsed<Command> {
         ["barrier1", rest @ ..] => Command::OldBarrier(barriers(rest)?),
         ["set", event, rest @ ..] => Command::Set(numbered(event, 'e')?, barriers(rest)?),
         ["reset", event] => Command::Reset(numbered(event, 'e')?),
-        ["wait", event, rest @ ..] => Command::Wait(numbered(event, 'e')?, barriers(rest)?),
+        ["wait", rest @ ..] => Command::Wait(rest.split(|word| *word == "and").map(awaited).collect::<Parsed<_>>()?),
         ["execute", rest @ ..] => Command::Execute(rest.iter().map(|name| numbered(name, 'x')).collect::<Parsed<_>>()?),
         _ => return expected("a command", text),
     })

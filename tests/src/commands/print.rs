@@ -118,7 +118,10 @@ impl Display for Command {
             Self::OldBarrier(list) => write!(f, "barrier1 {}", join(list, " + ")),
             Self::Set(event, list) => write!(f, "set e{event} {}", join(list, " + ")),
             Self::Reset(event) => write!(f, "reset e{event}"),
-            Self::Wait(event, list) => write!(f, "wait e{event} {}", join(list, " + ")),
+            Self::Wait(list) => {
+                let each = list.iter().map(|(event, list)| format!("e{event} {}", join(list, " + ")));
+                write!(f, "wait {}", each.collect::<Vec<_>>().join(" and "))
+            }
             Self::Execute(list) => {
                 write!(f, "execute")?;
                 list.iter().try_for_each(|number| write!(f, " x{number}"))

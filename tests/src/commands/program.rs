@@ -149,8 +149,8 @@ pub enum Command {
     Set(usize, Vec<Barrier>),
     /// `vkCmdResetEvent2`.
     Reset(usize),
-    /// `vkCmdWaitEvents2`.
-    Wait(usize, Vec<Barrier>),
+    /// `vkCmdWaitEvents2`: events, each with its barriers.
+    Wait(Vec<(usize, Vec<Barrier>)>),
     /// `vkCmdExecuteCommands`.
     Execute(Vec<usize>),
 }

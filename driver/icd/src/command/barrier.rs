@@ -186,13 +186,17 @@ impl BarrierObject {
     }
 }
 
+/// The objects of barriers; an error if one is an invalid handle.
+fn find(barriers: impl Iterator<Item = (Scopes, BarrierMemory)>) -> Result<Vec<(Scopes, BarrierObject)>, Error> {
+    host_memory::try_collect(barriers.map(|(scopes, memory)| Ok((scopes, BarrierObject::of(memory)?))))
+}
+
 /// Passes barriers to `record`; an error if one names an invalid handle.
 fn with_barriers(
     barriers: impl Iterator<Item = (Scopes, BarrierMemory)>,
     record: impl FnOnce(&[driver::Barrier2<'_>]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let found = barriers.map(|(scopes, memory)| Ok::<_, Error>((scopes, BarrierObject::of(memory)?)));
-    let found = host_memory::try_collect(found)?;
+    let found = find(barriers)?;
     record(&host_memory::collect(found.iter().map(|(scopes, found)| found.barrier(*scopes)))?)
 }
 
@@ -261,23 +265,35 @@ pub(super) fn check_dependency(info: In<'_, vk::DependencyInfo<'_>>, [memory, bu
     }
 }
 
-/// Passes the barriers of several `VkDependencyInfo` to `record`.
-pub(super) fn with_dependencies<'a>(
-    infos: impl Iterator<Item = In<'a, vk::DependencyInfo<'a>>>,
-    record: impl FnOnce(&[driver::Barrier2<'_>]) -> Result<(), Error>,
-) -> Result<(), Error> {
+/// The barriers of a `VkDependencyInfo`.
+fn barriers_of<'a>(info: In<'a, vk::DependencyInfo<'a>>) -> impl Iterator<Item = (Scopes, BarrierMemory)> {
     macro_rules! scopes {
         ($of:expr) => {
             Scopes { src: ($of.src_stage_mask, $of.src_access_mask), dst: ($of.dst_stage_mask, $of.dst_access_mask) }
         };
     }
-    let barriers = infos.flat_map(|info| {
-        let memory = info.memory().get().iter().map(|b| (scopes!(b), BarrierMemory::All));
-        let buffers = info.buffers().get().iter().map(|b| (scopes!(b), buffer_memory!(b)));
-        let images = info.images().get().iter().map(|i| (scopes!(i), image_memory!(i)));
-        memory.chain(buffers).chain(images)
-    });
-    with_barriers(barriers, record)
+    let memory = info.memory().get().iter().map(|b| (scopes!(b), BarrierMemory::All));
+    let buffers = info.buffers().get().iter().map(|b| (scopes!(b), buffer_memory!(b)));
+    let images = info.images().get().iter().map(|i| (scopes!(i), image_memory!(i)));
+    memory.chain(buffers).chain(images)
+}
+
+/// Passes the barriers of a `VkDependencyInfo` to `record`.
+pub(super) fn with_dependency(
+    info: In<'_, vk::DependencyInfo<'_>>,
+    record: impl FnOnce(&[driver::Barrier2<'_>]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    with_barriers(barriers_of(info), record)
+}
+
+/// Passes the barriers of several `VkDependencyInfo` to `record`, in a list for each.
+pub(super) fn with_dependencies<'a>(
+    infos: impl Iterator<Item = In<'a, vk::DependencyInfo<'a>>>,
+    record: impl FnOnce(&[Vec<driver::Barrier2<'_>>]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let found = host_memory::try_collect(infos.map(|info| find(barriers_of(info))))?;
+    let lists = found.iter().map(|of| host_memory::collect(of.iter().map(|(scopes, found)| found.barrier(*scopes))));
+    record(&host_memory::try_collect(lists)?)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
@@ -300,5 +316,5 @@ fn barrier(
 
 fn barrier2(commands: Ref<CommandBuffer>, info: In<'_, vk::DependencyInfo<'_>>) -> Result<(), Error> {
     check_dependency(info, BARRIER2);
-    commands.add(|into| with_dependencies(std::iter::once(info), |barriers| Ok(into.pipeline_barrier2(barriers)?)))
+    commands.add(|into| with_dependency(info, |barriers| Ok(into.pipeline_barrier2(barriers)?)))
 }

@@ -4,7 +4,9 @@ use ash::vk::{self, PipelineStageFlags as S, PipelineStageFlags2 as S2};
 use spelter_driver::{self as driver, host_memory};
 
 use super::CommandBuffer;
-use super::barrier::{Old, SET_EVENT2, WAIT_EVENTS, WAIT_EVENTS2, check_dependency, with_dependencies};
+use super::barrier::{
+    Old, SET_EVENT2, WAIT_EVENTS, WAIT_EVENTS2, check_dependency, with_dependencies, with_dependency,
+};
 use super::scopes::{Rules, Scope, check, check_no_host};
 use crate::c::entry::entry_points;
 use crate::c::{In, Many};
@@ -67,7 +69,7 @@ fn set2(commands: Ref<CommandBuffer>, event: vk::Event, info: In<'_, vk::Depende
     }
     commands.add(|into| {
         let event = Event::get(event, "vkCmdSetEvent2-event")?;
-        with_dependencies(std::iter::once(info), |barriers| Ok(into.set_event2(&event.driver, barriers)?))
+        with_dependency(info, |barriers| Ok(into.set_event2(&event.driver, barriers)?))
     })
 }
 
@@ -83,11 +85,8 @@ fn reset2(commands: Ref<CommandBuffer>, event: vk::Event, stages: S2) -> Result<
     commands.add(|into| Ok(into.reset_event(&Event::get(event, "vkCmdResetEvent2-event")?.driver)?))
 }
 
-/// Records the wait.
-fn record(into: &driver::CommandBuffer, events: &[vk::Event], barriers: &[driver::Barrier2<'_>]) -> Result<(), Error> {
-    let find = |&event: &vk::Event| Event::get(event, "vkCmdWaitEvents-pEvents");
-    let events = host_memory::try_collect(events.iter().map(find))?;
-    Ok(into.wait_events2(&events.iter().map(|event| &event.driver).collect::<Vec<_>>(), barriers)?)
+fn find(events: &[vk::Event]) -> Result<Vec<Ref<Event>>, Error> {
+    host_memory::try_collect(events.iter().map(|&event| Event::get(event, "vkCmdWaitEvents-pEvents")))
 }
 
 #[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
@@ -107,7 +106,11 @@ fn wait(
     let old = Old::of([src, dst], (memory_count, memory), (buffer_count, buffers), (image_count, images));
     old.check(WAIT_EVENTS);
     let events = events.of(count as usize);
-    commands.add(|into| old.with_barriers(|barriers| record(into, &events, barriers)))
+    commands.add(|into| {
+        let events = find(&events)?;
+        let events = host_memory::collect(events.iter().map(|event| &event.driver))?;
+        old.with_barriers(|barriers| Ok(into.wait_events_with(&events, barriers)?))
+    })
 }
 
 fn wait2(
@@ -119,5 +122,11 @@ fn wait2(
     let infos = infos.of(count as usize);
     infos.each().for_each(|info| check_dependency(info, WAIT_EVENTS2));
     let events = events.of(count as usize);
-    commands.add(|into| with_dependencies(infos.each(), |barriers| record(into, &events, barriers)))
+    commands.add(|into| {
+        let events = find(&events)?;
+        with_dependencies(infos.each(), |lists| {
+            let each = events.iter().zip(lists).map(|(event, barriers)| (&event.driver, &**barriers));
+            Ok(into.wait_events2(&host_memory::collect(each)?)?)
+        })
+    })
 }

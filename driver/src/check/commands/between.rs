@@ -31,7 +31,8 @@ impl CommandRace<'_> {
                 (*queue, text, Vec::new())
             }
             SyncEvent::Set { queue, stages: scope, .. } => {
-                (Some(*queue), format!("vkCmdSetEvent after {}", stages(*scope)), Vec::new())
+                let by_queue = |_| format!("vkCmdSetEvent after {}", stages(*scope));
+                (*queue, queue.map_or_else(|| "vkSetEvent".to_owned(), by_queue), Vec::new())
             }
             SyncEvent::Wait { queue, stages: scope, signals } => {
                 let text = queue.map_or_else(|| "wait".to_owned(), |_| format!("wait in {}", stages(*scope)));
@@ -53,7 +54,7 @@ impl CommandRace<'_> {
         let one = |barrier: &Barrier| {
             let Barrier { src, dst, .. } = barrier;
             let other = if barrier.covers(&self.bytes) { "" } else { ", of other memory" };
-            let (from, to) = (stages(src.named), stages(dst.named));
+            let (from, to) = (stages(src.mask()), stages(dst.mask()));
             format!("\nfrom {from}: {}\nto {to}: {}{other}", src.accesses.name(), dst.accesses.name())
         };
         barriers.iter().filter(|barrier| is_alone || has_accesses(barrier)).map(one).collect()

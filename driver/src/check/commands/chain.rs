@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::scope::{Accesses, Stage, Stages};
 
@@ -65,6 +65,15 @@ pub(super) fn reach_mut(of: &mut Reaches, queue: u32) -> &mut Reach {
 }
 
 impl ChainState {
+    /// What comes before the signal of an event by the host, for a wait of a queue: it comes before the stage `HOST`,
+    /// and what the host waited for is available there.
+    pub(super) fn known_to_host(queue: u32, is_available: bool) -> Self {
+        let host = Stages::of(Stage::Host);
+        let available = if is_available { host } else { Stages::NONE };
+        let reach = Reach { available, ..Reach::default() };
+        Self { after: smallvec![(queue, host)], memory: smallvec![(queue, reach)], ..Self::default() }
+    }
+
     /// Makes `range` a union of parts of `ranged`, unless it is empty.
     pub(super) fn split(&mut self, range: &Range<u64>) {
         if range.start >= range.end {

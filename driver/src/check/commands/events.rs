@@ -42,8 +42,9 @@ pub(super) enum SyncEvent {
     Barrier { queue: u32, submitted: u64, barriers: Arc<[Barrier]> },
     /// A semaphore or fence is signalled after these stages of a queue's commands so far, or by the host (`None`).
     Signal { queue: Option<u32>, submitted: u64, stages: Stages },
-    /// `vkCmdSetEvent` of an object, by its address, after these stages of the queue's commands so far.
-    Set { queue: u32, object: usize, submitted: u64, stages: Stages },
+    /// `vkCmdSetEvent` of an object, by its address, after these stages of the queue's commands so far, or `vkSetEvent`
+    /// (`None`).
+    Set { queue: Option<u32>, object: usize, submitted: u64, stages: Stages },
     /// A queue's later commands, in these stages, or the host (`None`), wait for one of these signals. Values are then
     /// available and visible to all their accesses.
     Wait { queue: Option<u32>, stages: Stages, signals: SmallVec<[Signal; 2]> },
@@ -51,14 +52,15 @@ pub(super) enum SyncEvent {
     WaitEvents { queue: u32, signals: SmallVec<[Signal; 2]>, barriers: Arc<[Barrier]> },
 }
 
-/// An event that a queue set after an access or a dependency.
+/// An event that a queue, or the host (`None`), set after an access or a dependency.
 #[derive(Clone, Debug)]
 pub(super) struct SetEvent<T> {
     /// Number in the log.
     pub(super) number: u64,
-    pub(super) queue: u32,
+    pub(super) queue: Option<u32>,
     pub(super) object: usize,
-    /// How far that had come then: what comes between this and the wait does not count.
+    /// How far that had come then: what comes between this and the wait does not count. Nothing for the host, which has
+    /// waited for all that comes before.
     pub(super) then: T,
 }
 

@@ -77,9 +77,9 @@ impl HostDependencies {
     pub(super) fn set(&mut self, (number, object): (u64, usize), queue: u32, scope: Stages) {
         for known in self.0.iter_mut().filter(|known| !known.is_known) {
             // Waits are for the last time that their queue set the object.
-            known.set.retain(|set| (set.queue, set.object) != (queue, object));
+            known.set.retain(|set| (set.queue, set.object) != (Some(queue), object));
             if chains(&known.after, queue, scope) {
-                known.set.push(SetEvent { number, queue, object, then: known.after.clone() });
+                known.set.push(SetEvent { number, queue: Some(queue), object, then: known.after.clone() });
             }
         }
     }

@@ -185,6 +185,13 @@ impl Commands {
         state.signals.counter_signalled(counter, value, signal);
     }
 
+    /// The host sets an event.
+    pub(crate) fn host_sets(&self, event: &Arc<Counter>) {
+        let mut state = self.state.lock();
+        let submitted = state.events.next();
+        state.set_event(event, None, (submitted, Stages::of(Stage::Host)));
+    }
+
     /// The host accesses memory.
     pub(in crate::check) fn host_accesses(&self, checker: &Checker, range: Range<u64>, writes: bool) {
         self.state.lock().host_access(checker, range, writes, None);
@@ -245,14 +252,15 @@ impl Commands {
         let current = state.current(id, recording, submitted);
         let queue = current.queue;
         for dependency in recording.dependencies_at(id.phase, false) {
-            state.transitions(checker, &current, &dependency.barriers);
+            state.transitions(checker, &current, &dependency.barriers, None);
             state.events.push(SyncEvent::Barrier { queue, submitted, barriers: barriers(&dependency.barriers) });
         }
         if let Some([Work::WaitEvents(events), ..]) = recording.phases.get(id.phase) {
-            let signals: SmallVec<_> = events.iter().filter_map(|event| state.signals.of_event(event, queue)).collect();
             for dependency in recording.dependencies_at(id.phase, true) {
-                state.transitions(checker, &current, &dependency.barriers);
-                let (signals, barriers) = (signals.clone(), barriers(&dependency.barriers));
+                let of = dependency.events.iter().flat_map(|places| &events[places.clone()]);
+                let signals: SmallVec<_> = of.flat_map(|event| state.signals.of_event(event, queue)).collect();
+                state.transitions(checker, &current, &dependency.barriers, Some(&signals));
+                let barriers = barriers(&dependency.barriers);
                 state.events.push(SyncEvent::WaitEvents { queue, signals, barriers });
             }
         }

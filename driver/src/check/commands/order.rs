@@ -158,9 +158,15 @@ impl Order {
                     }
                     queue.inspect(|queue| self.to_host.signal(number, *queue, *stages));
                 }
-                SyncEvent::Set { queue, object, submitted, stages } => {
-                    // Waits are for the last time that their queue set the object.
-                    self.set.retain(|set| (set.queue, set.object) != (*queue, *object));
+                SyncEvent::Set { queue: None, object, .. } => {
+                    self.forget_set(None, *object);
+                    if self.is_settled() {
+                        let (queue, object, then) = (None, *object, ChainState::default());
+                        self.set.push(SetEvent { number, queue, object, then });
+                    }
+                }
+                SyncEvent::Set { queue: Some(queue), object, submitted, stages } => {
+                    self.forget_set(Some(*queue), *object);
                     // The wait is on the same queue, so what the host knew is ordered before it and visible to it: only
                     // the host may lack something.
                     let is_known = self.precedes_submission(*submitted);
@@ -169,7 +175,7 @@ impl Order {
                         self.see_all(*queue, Stages::COMMANDS);
                     }
                     if (!is_known || may_host_lack) && self.is_in_scope(Some(*queue), *submitted, *stages) {
-                        let (queue, object, then) = (*queue, *object, self.progress.clone());
+                        let (queue, object, then) = (Some(*queue), *object, self.progress.clone());
                         self.set.push(SetEvent { number, queue, object, then });
                     }
                     self.to_host.set((number, *object), *queue, *stages);
@@ -189,15 +195,28 @@ impl Order {
                         self.to_host.pass_from(signals, *queue, src, dst);
                     }
                     let is_awaited = |set: &SetEvent<_>| signals.iter().any(|signal| signal.event == set.number);
-                    if let Some(at) = self.set.iter().rposition(is_awaited) {
+                    let by_queue = |set: &SetEvent<_>| set.queue.is_some() && is_awaited(set);
+                    if let Some(at) = self.set.iter().rposition(by_queue) {
                         let then = std::mem::take(&mut self.set[at].then);
                         self.barriers(number, (*queue, barriers), extent, &then);
                         self.set[at].then = then;
+                    }
+                    if self.set.iter().any(|set| set.queue.is_none() && is_awaited(set)) {
+                        // Only a first scope with the stage HOST has signals of the host.
+                        let has_host = |barrier: &&Barrier| barrier.src.stages.has(Stage::Host);
+                        let barriers: Vec<_> = barriers.iter().filter(has_host).cloned().collect();
+                        let then = ChainState::known_to_host(*queue, self.at.queue.is_some());
+                        self.barriers(number, (*queue, &barriers), extent, &then);
                     }
                 }
             }
         }
         self.next = events.next();
+    }
+
+    /// Waits are for the last time that their queue, or the host (`None`), set the object.
+    fn forget_set(&mut self, queue: Option<u32>, object: usize) {
+        self.set.retain(|set| (set.queue, set.object) != (queue, object));
     }
 
     /// Whether it is in the first scope of a signal.
@@ -243,7 +262,7 @@ impl Order {
             if !seen.and(barrier.src.stages).is_empty() {
                 add_stages(&mut self.progress.seen, queue, barrier.dst.stages);
             }
-            if self.at.access.writes() && !barrier.dst.named.is_empty() {
+            if self.at.access.writes() && !barrier.dst.stages.is_empty() {
                 self.carry(number, (queue, barrier), extent, (&then.memory, &then.ranged));
             }
         }
@@ -258,10 +277,14 @@ impl Order {
         (memory, ranged): (&Reaches, &[(Range<u64>, Reaches)]),
     ) {
         let Barrier { src, dst, memory: ranges, .. } = barrier;
-        let direct = self.at.queue == Some(queue);
+        // An access of the host is in a first scope of a queue if a chain leads there.
+        let direct = self.at.queue.is_none_or(|at| at == queue);
         // A layout transition makes what it writes available by itself.
-        let accessed = self.at.stage == Stage::LayoutTransition || src.accesses.has(self.at.access);
-        let released = direct && src.named.has(self.at.stage) && accessed;
+        let released = direct
+            && match self.at.stage {
+                Stage::LayoutTransition => src.stages.has(Stage::LayoutTransition),
+                stage => src.named.has(stage) && src.accesses.has(self.at.access),
+            };
         // What is available stays so along a chain, for all memory; the access scopes are those of the barrier's
         // memory.
         let mut is_to_host_now = false;

@@ -68,7 +68,9 @@ impl LogState {
         recording: &Recording,
     ) {
         if let Work::Event { event, set: true } = work {
-            self.set_event(event, current, id, recording);
+            let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
+            let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
+            self.set_event(event, Some(current.queue), (current.submitted, stages));
         }
         let mut list = Vec::new();
         for Transfer { ranges, stage, access } in transfers(work) {
@@ -80,29 +82,36 @@ impl LogState {
         self.accesses(checker, &list);
     }
 
-    /// `vkCmdSetEvent`: the first scopes of its dependencies. It has no effect on an event that is set.
-    fn set_event(&mut self, event: &Arc<Counter>, current: &Current, id: CommandId, recording: &Recording) {
+    /// An event gets set by a queue, or by the host (`None`), after these stages. It has no effect on one that is set.
+    pub(super) fn set_event(&mut self, event: &Arc<Counter>, queue: Option<u32>, (submitted, stages): (u64, Stages)) {
         if event.reached(1) {
             return;
         }
-        let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
-        let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
-        let Current { queue, submitted, .. } = *current;
         let object = Arc::as_ptr(event).addr();
         let number = self.events.push(SyncEvent::Set { queue, object, submitted, stages });
-        let signal = Signal::new(number, Some(queue), stages);
-        self.signals.counter_signalled(event, 1, signal);
+        self.signals.counter_signalled(event, 1, Signal::new(number, queue, stages));
     }
 
-    /// Layout transitions read and write the memory of their images, between the scopes of their barriers.
-    pub(super) fn transitions(&mut self, checker: &Checker, current: &Current, of: &[exec::MemoryDependency]) {
+    /// Layout transitions read and write the memory of their images, between the scopes of their barriers: those of a
+    /// pipeline barrier, or of a wait for events that were set by these signals.
+    pub(super) fn transitions(
+        &mut self,
+        checker: &Checker,
+        current: &Current,
+        of: &[exec::MemoryDependency],
+        signals: Option<&[Signal]>,
+    ) {
         for barrier in of.iter().filter(|barrier| barrier.transition) {
             let Some(ranges) = &barrier.memory else { continue };
             // It comes after what the first scope has, and before what the second scope has.
             let Barrier { src, dst, memory, .. } = barriers(std::slice::from_ref(barrier))[0].clone();
             let (queue, submitted, access) = (current.queue, current.submitted, Accesses::TRANSFER_WRITE);
             let itself = Barrier::new(src, Side::of(Stage::LayoutTransition, Accesses::NONE), memory);
-            let number = self.events.push(SyncEvent::Barrier { queue, submitted, barriers: [itself].into() });
+            let barriers = [itself].into();
+            let number = self.events.push(match signals {
+                None => SyncEvent::Barrier { queue, submitted, barriers },
+                Some(signals) => SyncEvent::WaitEvents { queue, signals: signals.into(), barriers },
+            });
             let point = Point { queue: Some(queue), submitted, stage: Stage::LayoutTransition, access };
             let order = self.order(point, extent(ranges.iter()));
             self.orders[order as usize].order.comes_before_all_of(number, queue, &dst);

@@ -268,8 +268,8 @@ impl CommandRace<'_> {
                 None => "no barrier is between them".to_owned(),
                 Some(barrier) => format!(
                     "the last barrier between them orders {} before {}, not {} before {}",
-                    stages(barrier.src.named),
-                    stages(barrier.dst.named),
+                    stages(barrier.src.mask()),
+                    stages(barrier.dst.mask()),
                     first.stage.name(),
                     second.stage.name()
                 ),

@@ -102,21 +102,14 @@ impl Stages {
         Stage::ALL.into_iter().filter(move |&stage| self.has(stage))
     }
 
-    /// The stages that a first scope names: `BOTTOM_OF_PIPE` is all of them, `TOP_OF_PIPE` none.
-    fn named_first(flags: Flags) -> Self {
-        let all = if flags.contains(Flags::BOTTOM_OF_PIPE) { Self::COMMANDS } else { Self::NONE };
-        Self::named(flags).or(all)
-    }
-
-    /// The stages that a second scope names: `TOP_OF_PIPE` is all of them, `BOTTOM_OF_PIPE` none.
-    fn named_second(flags: Flags) -> Self {
-        let all = if flags.contains(Flags::TOP_OF_PIPE) { Self::COMMANDS } else { Self::NONE };
-        Self::named(flags).or(all)
+    /// `BOTTOM_OF_PIPE` in a first scope and `TOP_OF_PIPE` in a second one are all stages, without accesses.
+    fn all_if(flags: Flags, end: Flags) -> Self {
+        if flags.contains(end) { Self::COMMANDS } else { Self::NONE }
     }
 
     /// A first synchronization scope: the stages that flags name, and logically earlier ones.
     pub(super) fn first_scope(flags: Flags) -> Self {
-        let named = Self::named_first(flags);
+        let named = Self::named(flags).or(Self::all_if(flags, Flags::BOTTOM_OF_PIPE));
         let graphics = named.and(Self::GRAPHICS);
         // All graphics stages up to the last one.
         let up_to = Self(u32::MAX.checked_shr(graphics.0.leading_zeros()).unwrap_or(0)).and(Self::GRAPHICS);
@@ -127,7 +120,7 @@ impl Stages {
 
     /// A second synchronization scope: the stages that flags name, and logically later ones.
     pub(super) fn second_scope(flags: Flags) -> Self {
-        let named = Self::named_second(flags);
+        let named = Self::named(flags).or(Self::all_if(flags, Flags::TOP_OF_PIPE));
         if named.has(Stage::DrawIndirect) {
             return named.or(Self::of(Stage::ComputeShader)).or(Self::GRAPHICS);
         }
@@ -156,7 +149,7 @@ impl Stages {
         if names.is_empty() { "NONE".to_owned() } else { names.join(" | ") }
     }
 
-    /// The stages that flags name, without `TOP_OF_PIPE` and `BOTTOM_OF_PIPE`.
+    /// The stages that flags name. `TOP_OF_PIPE` and `BOTTOM_OF_PIPE` are none that accesses memory.
     fn named(flags: Flags) -> Self {
         let shaders = (2..6).fold(Self::NONE, |all, number| all.or(Self::other(number)));
         let sets = [
@@ -267,7 +260,7 @@ pub(super) struct Side {
     /// The synchronization scope: with the logically earlier stages of a source, the logically later ones of a
     /// destination.
     pub(super) stages: Stages,
-    /// The stages that the access scope is limited to: those that were named.
+    /// The stages that the access scope is limited to: those that were named, without the ends of the pipeline.
     pub(super) named: Stages,
     pub(super) accesses: Accesses,
 }
@@ -275,14 +268,19 @@ pub(super) struct Side {
 impl Side {
     /// A first scope.
     pub(super) fn source(scope: Scope) -> Self {
-        let (stages, named) = (Stages::first_scope(scope.stages), Stages::named_first(scope.stages));
+        let (stages, named) = (Stages::first_scope(scope.stages), Stages::named(scope.stages));
         Self { stages, named, accesses: Accesses::named(scope.access) }
     }
 
     /// A second scope.
     pub(super) fn destination(scope: Scope) -> Self {
-        let (stages, named) = (Stages::second_scope(scope.stages), Stages::named_second(scope.stages));
+        let (stages, named) = (Stages::second_scope(scope.stages), Stages::named(scope.stages));
         Self { stages, named, accesses: Accesses::named(scope.access) }
+    }
+
+    /// The stage mask: the ends of the pipeline are the stages that they stand for.
+    pub(super) fn mask(&self) -> Stages {
+        if self.stages.and(Stages::COMMANDS) == Stages::COMMANDS { self.stages } else { self.named }
     }
 
     /// One stage with some accesses.
@@ -309,6 +307,16 @@ mod tests {
     }
 
     #[test]
+    fn the_ends_of_the_pipeline_have_no_accesses() {
+        let ends = Flags::TOP_OF_PIPE | Flags::BOTTOM_OF_PIPE;
+        let with = |stages| [Side::source, Side::destination].map(|side| side(scope(stages, Access::MEMORY_WRITE)));
+        assert_eq!(with(ends).map(|side| (side.stages, side.named)), [(Stages::COMMANDS, Stages::NONE); 2]);
+        let copy = Stages::of(Stage::Copy);
+        assert_eq!(with(ends | Flags::COPY).map(|side| (side.stages, side.named)), [(Stages::COMMANDS, copy); 2]);
+        assert_eq!([ends, Flags::COPY].map(|stages| with(stages)[0].mask()), [Stages::COMMANDS, copy]);
+    }
+
+    #[test]
     fn the_synchronization_scope_has_logically_earlier_and_later_stages() {
         let indirect = Side::destination(scope(Flags::DRAW_INDIRECT, Access::INDIRECT_COMMAND_READ));
         assert!(indirect.stages.has(Stage::ComputeShader) && !indirect.named.has(Stage::ComputeShader));
@@ -326,7 +334,7 @@ mod tests {
         assert!(meets(Flags::DRAW_INDIRECT, vertex) && meets(Flags::BLIT, Flags::ALL_TRANSFER));
         assert!(meets(Flags::VERTEX_INPUT, Flags::PRE_RASTERIZATION_SHADERS));
         assert!(Stages::second_scope(Flags::ALL_GRAPHICS).has(Stage::ComputeShader));
-        let drawing = Stages::named_second(Flags::ALL_GRAPHICS);
+        let drawing = Stages::named(Flags::ALL_GRAPHICS);
         assert!(drawing.has(Stage::DrawIndirect) && !drawing.has(Stage::ComputeShader) && !drawing.has(Stage::Copy));
         assert_eq!([drawing, Stages::named(fragment)].map(Stages::name), ["ALL_GRAPHICS", "FRAGMENT_SHADER"]);
     }

@@ -102,10 +102,16 @@ impl Signals {
         AwaitedSignals { signals, is_later: first != value && forgotten.is_some_and(|forgotten| value <= forgotten) }
     }
 
-    /// The last signal of an event by a queue: those of other queues are not in the first scope of its waits.
-    pub(super) fn of_event(&self, event: &Arc<Counter>, queue: u32) -> Option<Signal> {
-        let CounterSignals { signals, .. } = self.counters.get(&Arc::as_ptr(event).addr())?;
-        signals.iter().rev().map(|(_, signal)| *signal).find(|signal| signal.queue == Some(queue))
+    /// The last signal of an event by a queue, and that of the host if it came later: those of other queues are not in
+    /// the first scope of the queue's waits.
+    pub(super) fn of_event(&self, event: &Arc<Counter>, queue: u32) -> SmallVec<[Signal; 2]> {
+        let Some(CounterSignals { signals, .. }) = self.counters.get(&Arc::as_ptr(event).addr()) else {
+            return SmallVec::new();
+        };
+        let last = |of| signals.iter().rev().map(|(_, signal)| *signal).find(|signal| signal.queue == of);
+        let own = last(Some(queue));
+        let host = last(None).filter(|host| own.is_none_or(|own| own.event < host.event));
+        own.into_iter().chain(host).collect()
     }
 
     /// The signal of a fence.
@@ -223,12 +229,12 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_waits_for_its_own_signal_of_an_event() {
+    fn a_queue_waits_for_its_own_signal_of_an_event_and_a_later_one_of_the_host() {
         let (mut signals, event) = (Signals::default(), Counter::new(0));
-        for (queue, number) in [(0, 10), (0, 11), (1, 12)] {
-            signals.counter_signalled(&event, 1, signal(queue, number));
+        for (queue, number) in [(Some(0), 10), (Some(0), 11), (None, 12), (None, 13), (Some(1), 14)] {
+            signals.counter_signalled(&event, 1, Signal::new(number, queue, Stages::NONE));
         }
-        let of = |queue| signals.of_event(&event, queue).map(|signal| signal.event);
-        assert_eq!([0, 1, 2].map(of), [Some(11), Some(12), None]);
+        let of = |queue| signals.of_event(&event, queue).iter().map(|signal| signal.event).collect::<Vec<_>>();
+        assert_eq!([0, 1, 2].map(of), [vec![11, 13], vec![14], vec![13]]);
     }
 }

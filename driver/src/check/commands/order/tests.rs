@@ -172,7 +172,8 @@ fn an_event_makes_visible_to_the_host_what_the_host_knew_before_the_submission()
             submitted = events.push(SyncEvent::Submission);
         }
         let stages = Stages::of(Stage::Copy);
-        let set = Signal::new(events.push(SyncEvent::Set { queue: 1, object: 0, submitted, stages }), Some(1), stages);
+        let set =
+            Signal::new(events.push(SyncEvent::Set { queue: Some(1), object: 0, submitted, stages }), Some(1), stages);
         let signals = [set].as_slice().into();
         events.push(SyncEvent::WaitEvents { queue: 1, signals, barriers: barriers.clone().into() });
         let done = self::signal(&mut events, 1);
@@ -211,7 +212,7 @@ fn what_comes_before_a_barrier_to_the_host_is_done_when_the_host_knows_of_the_ba
 fn of_an_event_that_is_set_again_and_again_one_is_kept() {
     let mut events = SyncLog::default();
     for submitted in 0..1000 {
-        events.push(SyncEvent::Set { queue: 0, object: 7, submitted, stages: Stages::of(Stage::ComputeShader) });
+        events.push(SyncEvent::Set { queue: Some(0), object: 7, submitted, stages: Stages::of(Stage::ComputeShader) });
     }
     let mut order = written();
     order.follow(&events, &EXTENT);
@@ -220,7 +221,7 @@ fn of_an_event_that_is_set_again_and_again_one_is_kept() {
 
 #[test]
 fn an_event_orders_what_had_come_so_far_when_it_was_set() {
-    let set = |stage| SyncEvent::Set { queue: 0, object: 0, submitted: 0, stages: Stages::of(stage) };
+    let set = |stage| SyncEvent::Set { queue: Some(0), object: 0, submitted: 0, stages: Stages::of(stage) };
     let wait = |event: u64| {
         let signal = Signal::new(event, Some(0), Stages::of(Stage::Clear));
         let barriers = [Barrier::new(side(Stage::Clear, Accesses::NONE), of(COPY), None)];
@@ -233,7 +234,7 @@ fn an_event_orders_what_had_come_so_far_when_it_was_set() {
     assert_eq!(after(written(), &between, at(COPY), 0..4).unwrap_err().0, Lack::Order);
     // It is in the scope of the event, by another stage of it: what made it available came later.
     let both = Stages::of(Stage::Clear).or(Stages::of(Stage::ComputeShader));
-    let event = SyncEvent::Set { queue: 0, object: 0, submitted: 0, stages: both };
+    let event = SyncEvent::Set { queue: Some(0), object: 0, submitted: 0, stages: both };
     assert_eq!(after(written(), &[event, to_clear, wait(0)], at(COPY), 0..4).unwrap_err().0, Lack::Order);
 }
 
