@@ -1,5 +1,5 @@
-//! Whether the plain accesses to a memory are private. Cells do not say it, so machine code may settle accesses only where
-//! all are alike.
+//! Whether the plain accesses to a memory are private. Cells do not say it, so machine code may settle accesses only
+//! where all are alike.
 
 use crate::ir::{SiteAction, StorageClass};
 
