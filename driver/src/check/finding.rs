@@ -17,7 +17,8 @@ pub struct Finding {
     pub severity: Severity,
     /// The memory in conflict; `None` for rules of control flow.
     pub memory: Option<FoundMemory>,
-    /// The earlier access in the execution that was observed, if the rule is about two.
+    /// The earlier access, if the rule is about two: in the execution that was observed; of two commands, or a command
+    /// and the host, that ran in another order than that of their submission by chance, the one that was submitted first.
     pub first: Option<FoundAccess>,
     /// The access, or the barrier, that breaks the rule.
     pub second: FoundAccess,
@@ -86,7 +87,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The kinds of the two accesses of a data race, in the order in which they were observed.
+/// The kinds of the two accesses of a data race, in the order of [`Finding::first`] and [`Finding::second`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hazard {
     /// A read after a write.
@@ -95,6 +96,17 @@ pub enum Hazard {
     WriteAfterRead,
     /// A write after a write.
     WriteAfterWrite,
+}
+
+impl Hazard {
+    /// That of the same two accesses in the other order.
+    pub(super) fn reversed(self) -> Self {
+        match self {
+            Self::ReadAfterWrite => Self::WriteAfterRead,
+            Self::WriteAfterRead => Self::ReadAfterWrite,
+            Self::WriteAfterWrite => Self::WriteAfterWrite,
+        }
+    }
 }
 
 impl fmt::Display for Hazard {

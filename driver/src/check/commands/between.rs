@@ -11,7 +11,7 @@ const MAX_STEPS: usize = 16;
 impl CommandRace<'_> {
     /// What the program has between the two accesses. Of the submissions only that of the later command counts.
     pub(super) fn between(&self) -> Vec<FoundStep> {
-        let steps = self.events.from(self.order.born()).filter_map(|(number, event)| self.step(number, event));
+        let steps = self.events_between().filter_map(|(number, event)| self.step(number, event));
         let mut steps: Vec<_> = steps.collect();
         steps.drain(..steps.len().saturating_sub(MAX_STEPS));
         steps

@@ -86,6 +86,11 @@ impl CommandInfo {
         self.found.clone()
     }
 
+    /// The command; `None` is the host.
+    pub(super) fn id(&self) -> Option<CommandId> {
+        self.id
+    }
+
     /// Whether it is the layout transition of a barrier.
     pub(super) fn is_transition(&self) -> bool {
         self.transition
@@ -118,6 +123,10 @@ pub(super) struct CommandRace<'a> {
     pub(super) points: (Point, Point),
     /// What is ordered after the first access, by these events.
     pub(super) order: &'a Order,
+    /// The events between the two; if the second one ran first, those from the submission of the first one up to it.
+    pub(super) between: Range<u64>,
+    /// Whether the second one, which was submitted later, ran first.
+    pub(super) is_reversed: bool,
     pub(super) events: &'a SyncLog,
 }
 
@@ -171,7 +180,7 @@ pub(super) fn stages(of: Stages) -> String {
     of.name()
 }
 
-/// A dependency that the program does not have.
+/// A dependency that the program does not have, from a command to one that ran later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) earlier: CommandId,
@@ -180,14 +189,8 @@ pub(super) struct Missing {
 }
 
 impl CommandRace<'_> {
-    fn rule(&self) -> Rule {
+    pub(super) fn rule(&self) -> Rule {
         if self.lack == Lack::HostDomain { Rule::Host } else { Rule::Race(self.hazard) }
-    }
-
-    /// The dependency that is missing, if both accesses are those of commands.
-    pub(super) fn missing(&self) -> Option<Missing> {
-        let (first, second) = self.pair;
-        Some(Missing { earlier: first.command.id?, later: second.command.id?, rule: self.rule() })
     }
 
     /// The memory, as a descriptor of the later command or of the earlier one, or as a part of a buffer or image.
@@ -204,10 +207,19 @@ impl CommandRace<'_> {
         checker.resources().find(&self.bytes).unwrap_or(unknown)
     }
 
+    /// The dependencies between the two accesses, with their numbers. If the second one ran first, those of its queue:
+    /// what other queues did until then does not come between the two.
+    pub(super) fn events_between(&self) -> impl Iterator<Item = (u64, &SyncEvent)> {
+        let all = self.events.from(self.between.start).take_while(|(number, _)| *number < self.between.end);
+        all.filter(|(_, event)| {
+            !self.is_reversed || matches!(event, SyncEvent::Submission) || event.queue() == self.points.1.queue
+        })
+    }
+
     /// The barriers of the later command's queue that come after the first access, the last one first.
     fn barriers(&self) -> impl Iterator<Item = &Barrier> {
         let mut list: Vec<&Barrier> = Vec::new();
-        for (_, event) in self.events.from(self.order.born()) {
+        for (_, event) in self.events_between() {
             match event {
                 SyncEvent::Barrier { queue, barriers, .. } if Some(*queue) == self.points.1.queue => {
                     list.extend(&**barriers)
@@ -220,7 +232,7 @@ impl CommandRace<'_> {
 
     /// The stages in which the later command's queue waits for a signal that comes after the first access.
     fn waits_in(&self) -> Option<Stages> {
-        let of = self.events.from(self.order.born()).filter_map(|(_, event)| match event {
+        let of = self.events_between().filter_map(|(_, event)| match event {
             SyncEvent::Wait { queue, stages, signals } if *queue == self.points.1.queue => {
                 signals.iter().any(|signal| self.order.has_signal(signal)).then_some(*stages)
             }
@@ -319,8 +331,10 @@ impl CommandRace<'_> {
             }
             (_, Some(queue), None) => {
                 let fence = "wait for a fence of that submission before the host accesses the memory";
+                // An input that comes too late.
+                let early = if first.access.writes() { "" } else { ", or let it write before vkQueueSubmit" };
                 match trial().wait(None, Stages::NONE).lack(&second, &self.bytes) {
-                    None => Some(fence.to_owned()),
+                    None => Some(format!("{fence}{early}")),
                     Some(_) => {
                         let repaired = trial().barrier(queue, first.submitted, self.to_host());
                         let repaired = is_repaired(repaired.wait(None, Stages::NONE));
