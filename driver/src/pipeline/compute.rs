@@ -199,9 +199,9 @@ impl ComputePipeline {
     }
 
     /// The name of the pipeline in findings of checked mode, of dispatches that are recorded from now on
-    /// (`vkSetDebugUtilsObjectNameEXT`).
+    /// (`vkSetDebugUtilsObjectNameEXT`). An empty one is none.
     pub fn set_debug_name(&self, name: Option<&str>) {
-        *self.inner.debug_name.lock() = name.map(Into::into);
+        *self.inner.debug_name.lock() = name.filter(|name| !name.is_empty()).map(Into::into);
     }
 
     pub(crate) fn debug_name(&self) -> Option<Arc<str>> {
