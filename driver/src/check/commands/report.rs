@@ -42,13 +42,16 @@ struct Kernel {
 impl CommandInfo {
     pub(super) fn new(id: CommandId, recording: &Recording) -> Self {
         let work = recording.phases.get(id.phase).and_then(|commands| commands.get(id.command));
-        let pipeline = match work {
-            Some(Work::Dispatch(dispatch)) => dispatch.state.pipeline_name.clone(),
-            _ => None,
+        let (pipeline, module) = match work {
+            Some(Work::Dispatch(dispatch)) => {
+                (dispatch.state.pipeline_name.clone(), dispatch.state.module_name.clone())
+            }
+            _ => (None, None),
         };
         let found = FoundCommand {
             name: recording.name_of(id.phase, id.command).into(),
             pipeline,
+            module,
             number: recording.phases.number(id.phase, id.command) as u32,
             command_buffer: recording.debug_name.clone(),
             index: id.recording as u32,
@@ -69,6 +72,7 @@ impl CommandInfo {
             Arc::new(FoundCommand {
                 name: format!("layout transition before {}", found.name).into(),
                 pipeline: None,
+                module: None,
                 ..(**found).clone()
             })
         });
