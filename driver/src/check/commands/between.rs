@@ -20,8 +20,10 @@ impl CommandRace<'_> {
     fn step(&self, number: u64, event: &SyncEvent) -> Option<FoundStep> {
         let after = |signals: &[super::Signal]| signals.iter().map(|signal| signal.event).collect();
         let (queue, text, after) = match event {
-            SyncEvent::Submission if self.points.1.queue.is_none() || number != self.points.1.submitted => return None,
-            SyncEvent::Submission => (None, format!("vkQueueSubmit of {}", self.name(self.pair.1)), Vec::new()),
+            SyncEvent::Submission { .. } if self.points.1.queue.is_none() || number != self.points.1.submitted => {
+                return None;
+            }
+            SyncEvent::Submission { .. } => (None, format!("vkQueueSubmit of {}", self.name(self.pair.1)), Vec::new()),
             SyncEvent::Barrier { queue, barriers, .. } => {
                 (Some(*queue), format!("vkCmdPipelineBarrier{}", self.sides(barriers)), Vec::new())
             }

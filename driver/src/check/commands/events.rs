@@ -36,8 +36,9 @@ impl Barrier {
 /// A dependency in the log.
 #[derive(Clone, Debug)]
 pub(super) enum SyncEvent {
-    /// A batch is submitted: what the host did before comes before the batch.
-    Submission,
+    /// A batch is submitted: what the host did before comes before the batch. For reports, the values of the timeline
+    /// semaphores that it waits for; `None` is a binary semaphore.
+    Submission { waits: Box<[Option<u64>]> },
     /// `vkCmdPipelineBarrier`, in submission order of its queue.
     Barrier { queue: u32, submitted: u64, barriers: Arc<[Barrier]> },
     /// A semaphore or fence is signalled after these stages of a queue's commands so far, or by the host (`None`).
@@ -55,7 +56,7 @@ impl SyncEvent {
     /// The queue; `None` is the host.
     pub(super) fn queue(&self) -> Option<u32> {
         match self {
-            Self::Submission => None,
+            Self::Submission { .. } => None,
             Self::Barrier { queue, .. } | Self::Set { queue, .. } | Self::WaitEvents { queue, .. } => Some(*queue),
             Self::Signal { queue, .. } | Self::Wait { queue, .. } => *queue,
         }
@@ -109,8 +110,8 @@ impl SyncLog {
         (self.first + skip..).zip(self.list.iter().skip(skip as usize))
     }
 
-    /// Whether waits lead from what a queue, or the host (`None`), did before event `from` to what another one does now,
-    /// in whatever stages.
+    /// Whether waits lead from what a queue, or the host (`None`), did before event `from` to what another one does
+    /// now, in whatever stages.
     pub(super) fn lead(&self, from: u64, one: Option<u32>, other: Option<u32>) -> bool {
         // From which event on all that a queue or the host does comes after it.
         let mut after: SmallVec<[(Option<u32>, u64); 4]> = smallvec![(one, from)];

@@ -216,104 +216,8 @@ impl CommandRace<'_> {
     pub(super) fn events_between(&self) -> impl Iterator<Item = (u64, &SyncEvent)> {
         let all = self.events.from(self.between.start).take_while(|(number, _)| *number < self.between.end);
         all.filter(|(_, event)| {
-            !self.is_reversed || matches!(event, SyncEvent::Submission) || event.queue() == self.points.1.queue
+            !self.is_reversed || matches!(event, SyncEvent::Submission { .. }) || event.queue() == self.points.1.queue
         })
-    }
-
-    /// The barriers of the later command's queue that come after the first access, the last one first.
-    fn barriers(&self) -> impl Iterator<Item = &Barrier> {
-        let mut list: Vec<&Barrier> = Vec::new();
-        for (_, event) in self.events_between() {
-            match event {
-                SyncEvent::Barrier { queue, barriers, .. } if Some(*queue) == self.points.1.queue => {
-                    list.extend(&**barriers)
-                }
-                _ => {}
-            }
-        }
-        list.into_iter().rev()
-    }
-
-    /// The stages in which the later command's queue waits for a signal that comes after the first access.
-    fn waits_in(&self) -> Option<Stages> {
-        let of = self.events_between().filter_map(|(_, event)| match event {
-            SyncEvent::Wait { queue, stages, signals } if *queue == self.points.1.queue => {
-                signals.iter().any(|signal| self.order.has_signal(signal)).then_some(*stages)
-            }
-            _ => None,
-        });
-        of.last()
-    }
-
-    /// What is missing. Ownership transfers between them are named, since they do not replace a dependency.
-    fn reason(&self) -> String {
-        let lack = self.what_lacks();
-        let transfer =
-            self.barriers().filter(|barrier| barrier.covers(&self.bytes)).find_map(|barrier| barrier.ownership);
-        match transfer {
-            Some(of) => format!("{lack}; a barrier between them transfers ownership from {of}"),
-            None => lack,
-        }
-    }
-
-    fn what_lacks(&self) -> String {
-        let (first, second) = self.points;
-        let (was, is) = (first.access.name(), second.access.name());
-        // The last barrier is the one that a program meant for the second access, so its fault is the cause.
-        let last = |wanted: fn(&Barrier, &Point, &Point) -> bool| {
-            self.barriers().find(|barrier| wanted(barrier, &first, &second))
-        };
-        let orders = |barrier: &Barrier, first: &Point, second: &Point| {
-            barrier.src.stages.has(first.stage) && barrier.dst.stages.has(second.stage)
-        };
-        match self.lack {
-            Lack::Order if second.queue.is_none() => "the host has not waited for the command".to_owned(),
-            Lack::Order if first.queue.is_none() => {
-                "the command was submitted before the host accessed the memory, and nothing orders them".to_owned()
-            }
-            Lack::Order if first.queue != second.queue && self.waits_in().is_some() => format!(
-                "the second waits for a semaphore that is signalled after the first, but only in {}, not in {}",
-                self.waits_in().map(stages).unwrap_or_default(),
-                second.stage.name()
-            ),
-            Lack::Order if first.queue != second.queue => {
-                "they are on different queues, and no semaphore or fence orders them".to_owned()
-            }
-            Lack::Order => match last(|_, _, _| true) {
-                None => "no barrier is between them".to_owned(),
-                Some(barrier) => format!(
-                    "the last barrier between them orders {} before {}, not {} before {}",
-                    stages(barrier.src.named),
-                    stages(barrier.dst.named),
-                    first.stage.name(),
-                    second.stage.name()
-                ),
-            },
-            Lack::Availability => match last(orders) {
-                Some(barrier) if !barrier.src.accesses.has(first.access) => format!(
-                    "the barrier between them does not make the write available: srcAccessMask lacks {was} (it has {})",
-                    barrier.src.accesses.name()
-                ),
-                Some(barrier) if !barrier.covers(&self.bytes) => {
-                    "the barrier between them is for other memory".to_owned()
-                }
-                _ => "they are ordered, but no dependency makes the write available".to_owned(),
-            },
-            Lack::Visibility => match last(orders) {
-                Some(barrier) if !barrier.dst.accesses.has(second.access) => format!(
-                    "the barrier between them does not make the write visible: dstAccessMask lacks {is} (it has {})",
-                    barrier.dst.accesses.name()
-                ),
-                _ => "the write is available, but no dependency makes it visible to the later access".to_owned(),
-            },
-            Lack::HostDomain if self.queue_of_host_barrier().is_some() => format!(
-                "a barrier of queue {} makes the write visible to the host, which has not waited for that queue since",
-                self.queue_of_host_barrier().unwrap_or_default()
-            ),
-            Lack::HostDomain => {
-                "the host waited for the command, but no dependency makes the write visible to the host".to_owned()
-            }
-        }
     }
 
     /// The smallest dependency that orders the two, as the call to write, if the two accesses of the observed execution
@@ -409,7 +313,7 @@ impl CommandRace<'_> {
     }
 
     /// The queue whose barrier makes the write visible to the host.
-    fn queue_of_host_barrier(&self) -> Option<u32> {
+    pub(super) fn queue_of_host_barrier(&self) -> Option<u32> {
         self.order.made_visible_to_host(&self.bytes)
     }
 
