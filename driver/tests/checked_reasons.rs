@@ -133,6 +133,13 @@ fn a_barrier_to_the_host_that_misses_the_write_is_said_to_be_why() {
 }
 
 #[test]
+fn repairs_name_the_stage_of_version_1_too() {
+    let found = between(|_, _| ());
+    let text = &found[0].repairs[0].text;
+    assert_eq!(text.matches("StageMask CLEAR (TRANSFER in vkCmdPipelineBarrier)").count(), 2, "{text}");
+}
+
+#[test]
 fn a_kernel_is_suppressed_by_each_of_its_names() {
     let device = device();
     let words = Words::zeros(&device, 4);

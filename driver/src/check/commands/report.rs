@@ -179,6 +179,17 @@ fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
     access
 }
 
+/// The first version of `vkCmdPipelineBarrier2`.
+const BARRIER: &str = "vkCmdPipelineBarrier";
+
+/// A stage, with the one that has its place in the masks of a call of version 1, if that is another one.
+fn both_names(stage: Stage, old: &str) -> String {
+    match stage {
+        Stage::Copy | Stage::Clear => format!("{} (TRANSFER in {old})", stage.name()),
+        _ => stage.name().to_owned(),
+    }
+}
+
 /// A stage mask, as the program writes it.
 pub(super) fn stages(of: Stages) -> String {
     of.name()
@@ -263,7 +274,7 @@ impl CommandRace<'_> {
                          stage {}",
                         self.name(self.pair.0),
                         self.name(self.pair.1),
-                        second.stage.name()
+                        both_names(second.stage, "vkQueueSubmit")
                     )
                 })
             }
@@ -291,7 +302,7 @@ impl CommandRace<'_> {
             "vkCmdPipelineBarrier2 after {}, with srcStageMask {}, srcAccessMask {}, dstStageMask HOST, dstAccessMask \
              HOST_READ",
             self.name(self.pair.0),
-            first.stage.name(),
+            both_names(first.stage, BARRIER),
             first.access.name()
         )
     }
@@ -299,8 +310,8 @@ impl CommandRace<'_> {
     /// The barrier between the two commands of one queue.
     fn call_between(&self, src: Side, dst: Side) -> String {
         let (first, second) = self.points;
-        let src = format!("srcStageMask {}, srcAccessMask {}", first.stage.name(), src.accesses.name());
-        let dst = format!("dstStageMask {}, dstAccessMask {}", second.stage.name(), dst.accesses.name());
+        let src = format!("srcStageMask {}, srcAccessMask {}", both_names(first.stage, BARRIER), src.accesses.name());
+        let dst = format!("dstStageMask {}, dstAccessMask {}", both_names(second.stage, BARRIER), dst.accesses.name());
         match (self.pair.0, self.pair.1) {
             (_, transition) if transition.command.is_transition() => {
                 format!("{src} in the barrier of the {}", self.name(transition))
