@@ -4,6 +4,7 @@
 mod addresses;
 mod checked_commands;
 mod checked_essay;
+mod checked_reasons;
 mod checking_page;
 mod common;
 mod deferred;

@@ -185,34 +185,36 @@ fn report(
     Ok(())
 }
 
+/// Names an object; an empty name, or none, removes the one that it has.
 fn set_name(_: Ref<Device>, info: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>) -> Result<(), Error> {
+    let name = info.name().map(Text::as_str).filter(|name| !name.is_empty());
     if info.object_type == vk::ObjectType::QUEUE
         && let Some(queue) = Queue::find(vk::Queue::from_raw(info.object_handle))
-        && let (Some((trace, number)), Some(name)) = (&queue.trace, info.name())
+        && let (Some((trace, number)), Some(name)) = (&queue.trace, name)
     {
-        trace.name_queue(*number, name.as_str());
+        trace.name_queue(*number, name);
     }
     if info.object_type == vk::ObjectType::COMMAND_BUFFER
         && let Some(commands) = CommandBuffer::find(vk::CommandBuffer::from_raw(info.object_handle))
     {
-        commands.driver.set_debug_name(info.name().map(Text::as_str));
+        commands.driver.set_debug_name(name);
     }
     if info.object_type == vk::ObjectType::BUFFER
         && let Some(buffer) = Buffer::find(vk::Buffer::from_raw(info.object_handle))
     {
-        buffer.driver.set_debug_name(info.name().map(Text::as_str));
+        buffer.driver.set_debug_name(name);
     }
     if info.object_type == vk::ObjectType::IMAGE
         && let Some(image) = Image::find(vk::Image::from_raw(info.object_handle))
     {
-        image.driver.set_debug_name(info.name().map(Text::as_str));
+        image.driver.set_debug_name(name);
     }
     if info.object_type == vk::ObjectType::PIPELINE
         && let Some(pipeline) = Pipeline::find(vk::Pipeline::from_raw(info.object_handle))
     {
-        pipeline.driver.set_debug_name(info.name().map(Text::as_str));
+        pipeline.driver.set_debug_name(name);
     }
-    Ok(names::set(info.object_type, info.object_handle, info.name().map(Text::as_str))?)
+    Ok(names::set(info.object_type, info.object_handle, name)?)
 }
 
 /// Tags are accepted and ignored.

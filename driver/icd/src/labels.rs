@@ -47,10 +47,10 @@ impl Labels {
         self.open.iter().map(|(label, _)| label).chain(&self.inserted).cloned().collect()
     }
 
-    /// The names of the open labels, joined by slashes; `None` if there are none.
+    /// The names of the open labels, joined by slashes, without those that are empty; `None` if there are none.
     pub(crate) fn path(&self) -> Option<String> {
         let open = self.open.iter().map(|(label, _)| label).chain(&self.inserted);
-        let names: Vec<&str> = open.map(|label| label.name.as_str()).collect();
+        let names: Vec<&str> = open.map(|label| label.name.as_str()).filter(|name| !name.is_empty()).collect();
         (!names.is_empty()).then(|| names.join("/"))
     }
 }
@@ -78,5 +78,10 @@ mod tests {
         assert_eq!(labels.path().as_deref(), Some("frame/blur/first"));
         assert_eq!(labels.end().map(|(label, _)| label.name).as_deref(), Some("blur"));
         assert_eq!(labels.path().as_deref(), Some("frame"));
+        labels.insert(label(""));
+        assert_eq!(labels.path().as_deref(), Some("frame"));
+        labels.end();
+        labels.begin(label(""));
+        assert_eq!(labels.path(), None, "an empty name is none");
     }
 }

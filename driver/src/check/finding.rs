@@ -17,7 +17,9 @@ pub struct Finding {
     pub severity: Severity,
     /// The memory in conflict; `None` for rules of control flow.
     pub memory: Option<FoundMemory>,
-    /// The earlier access in the execution that was observed, if the rule is about two.
+    /// The earlier access, if the rule is about two: in the execution that was observed; of two commands, or a command
+    /// and the host, that ran in another order than that of their submission by chance, the one that was submitted
+    /// first.
     pub first: Option<FoundAccess>,
     /// The access, or the barrier, that breaks the rule.
     pub second: FoundAccess,
@@ -86,7 +88,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The kinds of the two accesses of a data race, in the order in which they were observed.
+/// The kinds of the two accesses of a data race, in the order of [`Finding::first`] and [`Finding::second`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hazard {
     /// A read after a write.
@@ -95,6 +97,17 @@ pub enum Hazard {
     WriteAfterRead,
     /// A write after a write.
     WriteAfterWrite,
+}
+
+impl Hazard {
+    /// That of the same two accesses in the other order.
+    pub(super) fn reversed(self) -> Self {
+        match self {
+            Self::ReadAfterWrite => Self::WriteAfterRead,
+            Self::WriteAfterRead => Self::ReadAfterWrite,
+            Self::WriteAfterWrite => Self::WriteAfterWrite,
+        }
+    }
 }
 
 impl fmt::Display for Hazard {
@@ -308,6 +321,8 @@ pub struct FoundCommand {
     pub name: Arc<str>,
     /// The name that the program gave the pipeline of a dispatch.
     pub pipeline: Option<Arc<str>>,
+    /// The same of the shader module of a dispatch, when its pipeline was created.
+    pub module: Option<Arc<str>>,
     /// Its number in the command buffer: dispatches, transfers, queries and events count, from 0.
     pub number: u32,
     /// The name that the program gave the command buffer.
@@ -321,6 +336,12 @@ pub struct FoundCommand {
 }
 
 impl FoundCommand {
+    /// The names of the kernel of a dispatch: as messages have it, of its pipeline, of its shader module.
+    pub(super) fn kernel_names(&self) -> impl Iterator<Item = &str> {
+        let kernel = self.name.rsplit_once(": ").map_or(&*self.name, |(_, kernel)| kernel);
+        std::iter::once(kernel).chain(self.pipeline.as_deref()).chain(self.module.as_deref())
+    }
+
     /// Where a finding about one dispatch was made: ``in `blur: main`, command buffer 0 of submission 1 of queue 0``.
     pub fn place(&self) -> String {
         let Self { name, submission, queue, .. } = self;

@@ -149,9 +149,9 @@ impl CommandBuffer {
     }
 
     /// Names the command buffer in findings of checked mode, from the next recording that ends
-    /// (`vkSetDebugUtilsObjectNameEXT`).
+    /// (`vkSetDebugUtilsObjectNameEXT`). An empty one is none.
     pub fn set_debug_name(&self, name: Option<&str>) {
-        *self.inner.debug_name.lock() = name.map(Into::into);
+        *self.inner.debug_name.lock() = name.filter(|name| !name.is_empty()).map(Into::into);
     }
 
     /// Whether it is a secondary command buffer, which runs only as a part of primary ones.

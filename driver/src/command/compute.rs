@@ -425,6 +425,7 @@ impl CommandRecorder {
         let state = Arc::new(DispatchState {
             name: self.name(&pipeline),
             pipeline_name: if self.device.is_checked() { pipeline.debug_name() } else { None },
+            module_name: if self.device.is_checked() { pipeline.module_name() } else { None },
             code: pipeline.code(),
             pipeline: if self.device.is_observed() { pipeline.identity() } else { 0 },
             source: Some(pipeline.source()),

@@ -80,11 +80,13 @@ pub(crate) struct Batch {
     pub(crate) fence: Option<Arc<FenceState>>,
 }
 
-/// The stage masks of a submission's semaphores.
+/// The stage masks of a submission's semaphores, and their values.
 #[derive(Debug, Default)]
 pub(crate) struct SemaphoreStages {
     /// The stages that wait for each of [`Batch::waits`].
     pub(crate) waits: Vec<PipelineStageFlags2>,
+    /// The values of timeline semaphores among these; `None` is a binary semaphore.
+    pub(crate) timeline_values: Vec<Option<u64>>,
     /// The stages after which each of [`Batch::signals`] is signalled.
     pub(crate) signals: Vec<PipelineStageFlags2>,
 }

@@ -65,6 +65,7 @@ fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Gr
     let state = DispatchState {
         name: name.into(),
         pipeline_name: None,
+        module_name: None,
         code: Arc::clone(code),
         pipeline: 0,
         source: None,

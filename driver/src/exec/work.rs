@@ -160,6 +160,8 @@ pub(crate) struct DispatchState {
     pub(crate) name: Arc<str>,
     /// The program's name of the pipeline; `None` unless the device checks.
     pub(crate) pipeline_name: Option<Arc<str>>,
+    /// The same of its shader module.
+    pub(crate) module_name: Option<Arc<str>>,
     /// The kernel.
     pub(crate) code: Arc<dyn Code>,
     /// The pipeline in reports to observers; 0 on a device without observer.

@@ -42,6 +42,7 @@ struct ComputePipelineInner {
     /// Computed on first use.
     identity: OnceLock<u64>,
     debug_name: Mutex<Option<Arc<str>>>,
+    module_name: Mutex<Option<Arc<str>>>,
 }
 
 /// The descriptor slots of one binding of the kernel.
@@ -178,6 +179,7 @@ impl ComputePipeline {
             remark,
             identity,
             debug_name: Mutex::default(),
+            module_name: Mutex::default(),
         };
         Ok((Self { inner: Arc::new(inner) }, origin))
     }
@@ -199,9 +201,18 @@ impl ComputePipeline {
     }
 
     /// The name of the pipeline in findings of checked mode, of dispatches that are recorded from now on
-    /// (`vkSetDebugUtilsObjectNameEXT`).
+    /// (`vkSetDebugUtilsObjectNameEXT`). An empty one is none.
     pub fn set_debug_name(&self, name: Option<&str>) {
-        *self.inner.debug_name.lock() = name.map(Into::into);
+        *self.inner.debug_name.lock() = name.filter(|name| !name.is_empty()).map(Into::into);
+    }
+
+    /// The name of its shader module, for suppressions of findings. An empty one is none.
+    pub fn set_module_name(&self, name: Option<&str>) {
+        *self.inner.module_name.lock() = name.filter(|name| !name.is_empty()).map(Into::into);
+    }
+
+    pub(crate) fn module_name(&self) -> Option<Arc<str>> {
+        self.inner.module_name.lock().clone()
     }
 
     pub(crate) fn debug_name(&self) -> Option<Arc<str>> {

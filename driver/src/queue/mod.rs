@@ -112,10 +112,12 @@ impl Queue {
         let waits = operations.waits(submit.waits)?;
         let signals = operations.signals(submit.signals)?;
         let stages = |of: &[SemaphoreSubmit<'_>]| of.iter().map(|submit| submit.stages).collect();
-        let semaphore_stages = self
-            .device
-            .is_checked()
-            .then(|| Box::new(SemaphoreStages { waits: stages(submit.waits), signals: stages(submit.signals) }));
+        let semaphore_stages = self.device.is_checked().then(|| {
+            let value = |of: &SemaphoreSubmit<'_>| of.semaphore.is_timeline().then_some(of.value);
+            let timeline_values = submit.waits.iter().map(value).collect();
+            let (waits, signals) = (stages(submit.waits), stages(submit.signals));
+            Box::new(SemaphoreStages { waits, timeline_values, signals })
+        });
         Ok(CheckedSubmit { commands, batch: Batch { waits, recordings, signals, semaphore_stages, fence: None } })
     }
 

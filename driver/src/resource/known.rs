@@ -31,11 +31,11 @@ impl Known {
         }
     }
 
-    /// It gets a debug name, or loses it.
+    /// It gets a debug name, or loses it by an empty one.
     pub(super) fn set_name(&self, device: &Device, name: Option<&str>) {
         if let Some(checker) = device.checker() {
             let mut state = self.state.lock();
-            state.name = name.map(Into::into);
+            state.name = name.filter(|name| !name.is_empty()).map(Into::into);
             state.id.inspect(|id| checker.resources().rename(*id, state.name.clone()));
         }
     }

@@ -14,15 +14,30 @@ use super::history::{Access, History, Item, hazard, same_memory};
 use super::program::{BUFFER, BUFFERS, Program, Range};
 use super::{Machine, Pace};
 
-/// Two accesses without a dependency, the earlier one first.
+/// Two accesses without a dependency. Reports have those that run in another order than that of submission by chance
+/// the other way around, so the first one is the one with the smaller [`Owner`], whichever ran first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
-    /// What made the earlier one.
+    /// What made the first one.
     pub first: Owner,
-    /// What made the later one.
+    /// What made the second one.
     pub second: Owner,
     /// Which of them write.
     pub hazard: Hazard,
+}
+
+impl Pair {
+    fn new(first: Owner, second: Owner, hazard: Hazard) -> Self {
+        if first <= second {
+            return Self { first, second, hazard };
+        }
+        let hazard = match hazard {
+            Hazard::ReadAfterWrite => Hazard::WriteAfterRead,
+            Hazard::WriteAfterRead => Hazard::ReadAfterWrite,
+            Hazard::WriteAfterWrite => hazard,
+        };
+        Self { first: second, second: first, hazard }
+    }
 }
 
 /// The result for a program.
@@ -80,7 +95,7 @@ impl Comparison {
                 for (from, &(first, one)) in of[..at].iter().enumerate() {
                     let (same, hosts) = (one.owner == other.owner, one.queue.is_none() && other.queue.is_none());
                     let Some(hazard) = hazard(one, other).filter(|_| !same && !hosts) else { continue };
-                    let pair = Pair { first: one.owner, second: other.owner, hazard };
+                    let pair = Pair::new(one.owner, other.owner, hazard);
                     pairs.insert(pair);
                     match history.race(first, second, segment) {
                         Err(TraceError::TooLarge { .. }) => result.too_large += 1,
@@ -118,7 +133,7 @@ fn pair(finding: &Finding) -> Option<Pair> {
         Rule::Host => Hazard::ReadAfterWrite,
         Rule::Barrier | Rule::Note => return None,
     };
-    Some(Pair { first: owner(finding.first.as_ref()?)?, second: owner(&finding.second)?, hazard })
+    Some(Pair::new(owner(finding.first.as_ref()?)?, owner(&finding.second)?, hazard))
 }
 
 fn owner(access: &FoundAccess) -> Option<Owner> {

@@ -16,6 +16,7 @@ use crate::descriptor::DescriptorSetLayout;
 use crate::device::Device;
 use crate::error::{Error, require};
 use crate::message;
+use crate::names;
 use crate::table::{Maybe, Object, Ref, object};
 pub(crate) use cache::PipelineCache;
 
@@ -222,6 +223,7 @@ fn compute(
     let may_compile = !flags.contains(vk::PipelineCreateFlags::FAIL_ON_PIPELINE_COMPILE_REQUIRED);
     let made = device.driver.create_compute_pipeline_stored(shader, &layout.driver, &stored, may_compile)?;
     let Some((driver, origin)) = made else { return Ok(None) };
+    driver.set_module_name(names::get(vk::ObjectType::SHADER_MODULE, stage.module.as_raw()).as_deref());
     let had = cache.is_some_and(|cache| cache.keep(&driver));
     driver.remark().inspect(|remark| message::remark(at, remark));
     if cache::is_asked(info) {

@@ -11,7 +11,7 @@ const MAX_STEPS: usize = 16;
 impl CommandRace<'_> {
     /// What the program has between the two accesses. Of the submissions only that of the later command counts.
     pub(super) fn between(&self) -> Vec<FoundStep> {
-        let steps = self.events.from(self.order.born()).filter_map(|(number, event)| self.step(number, event));
+        let steps = self.events_between().filter_map(|(number, event)| self.step(number, event));
         let mut steps: Vec<_> = steps.collect();
         steps.drain(..steps.len().saturating_sub(MAX_STEPS));
         steps
@@ -20,8 +20,10 @@ impl CommandRace<'_> {
     fn step(&self, number: u64, event: &SyncEvent) -> Option<FoundStep> {
         let after = |signals: &[super::Signal]| signals.iter().map(|signal| signal.event).collect();
         let (queue, text, after) = match event {
-            SyncEvent::Submission if self.points.1.queue.is_none() || number != self.points.1.submitted => return None,
-            SyncEvent::Submission => (None, format!("vkQueueSubmit of {}", self.name(self.pair.1)), Vec::new()),
+            SyncEvent::Submission { .. } if self.points.1.queue.is_none() || number != self.points.1.submitted => {
+                return None;
+            }
+            SyncEvent::Submission { .. } => (None, format!("vkQueueSubmit of {}", self.name(self.pair.1)), Vec::new()),
             SyncEvent::Barrier { queue, barriers, .. } => {
                 (Some(*queue), format!("vkCmdPipelineBarrier{}", self.sides(barriers)), Vec::new())
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::scope::{Side, Stages};
 use super::signalled::Signal;
@@ -36,8 +36,9 @@ impl Barrier {
 /// A dependency in the log.
 #[derive(Clone, Debug)]
 pub(super) enum SyncEvent {
-    /// A batch is submitted: what the host did before comes before the batch.
-    Submission,
+    /// A batch is submitted: what the host did before comes before the batch. For reports, the values of the timeline
+    /// semaphores that it waits for; `None` is a binary semaphore.
+    Submission { waits: Box<[Option<u64>]> },
     /// `vkCmdPipelineBarrier`, in submission order of its queue.
     Barrier { queue: u32, submitted: u64, barriers: Arc<[Barrier]> },
     /// A semaphore or fence is signalled after these stages of a queue's commands so far, or by the host (`None`).
@@ -50,6 +51,17 @@ pub(super) enum SyncEvent {
     Wait { queue: Option<u32>, stages: Stages, signals: SmallVec<[Signal; 2]> },
     /// `vkCmdWaitEvents`: barriers whose first scope ends at the signal.
     WaitEvents { queue: u32, signals: SmallVec<[Signal; 2]>, barriers: Arc<[Barrier]> },
+}
+
+impl SyncEvent {
+    /// The queue; `None` is the host.
+    pub(super) fn queue(&self) -> Option<u32> {
+        match self {
+            Self::Submission { .. } => None,
+            Self::Barrier { queue, .. } | Self::WaitEvents { queue, .. } => Some(*queue),
+            Self::Set { queue, .. } | Self::Signal { queue, .. } | Self::Wait { queue, .. } => *queue,
+        }
+    }
 }
 
 /// An event that a queue, or the host (`None`), set after an access or a dependency.
@@ -98,6 +110,30 @@ impl SyncLog {
     pub(super) fn from(&self, number: u64) -> impl Iterator<Item = (u64, &SyncEvent)> {
         let skip = number.saturating_sub(self.first);
         (self.first + skip..).zip(self.list.iter().skip(skip as usize))
+    }
+
+    /// Whether waits lead from what a queue, or the host (`None`), did before event `from` to what another one does
+    /// now, in whatever stages.
+    pub(super) fn lead(&self, from: u64, one: Option<u32>, other: Option<u32>) -> bool {
+        // From which event on all that a queue or the host does comes after it.
+        let mut after: SmallVec<[(Option<u32>, u64); 4]> = smallvec![(one, from)];
+        for (number, event) in self.from(from) {
+            let is_after = |queue, event| after.iter().any(|(of, since)| *of == queue && *since <= event);
+            let next = match event {
+                SyncEvent::Wait { queue, signals, .. }
+                    if signals.iter().any(|signal| is_after(signal.queue, signal.event)) =>
+                {
+                    *queue
+                }
+                // The host submitted it afterwards.
+                SyncEvent::Signal { queue, submitted, .. } if is_after(None, *submitted) => *queue,
+                _ => continue,
+            };
+            if !is_after(next, number) {
+                after.push((next, number));
+            }
+        }
+        after.iter().any(|(queue, _)| *queue == other)
     }
 
     /// Drops the events before this number.

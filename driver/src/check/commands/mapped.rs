@@ -58,7 +58,9 @@ impl LogState {
                     AccessInfo { order: 0, command: CommandInfo::host(None), site: None, atomic: None, example: None };
                 let (hazard, lack) = (Hazard::ReadAfterWrite, Lack::HostDomain);
                 let (pair, points) = ((info, &host), (order.at, point));
-                let race = CommandRace { hazard, lack, bytes, pair, points, order, events: &self.events };
+                let (between, events) = (order.born()..self.events.next(), &self.events);
+                let race =
+                    CommandRace { hazard, lack, bytes, pair, points, order, between, is_reversed: false, events };
                 report::report(checker, &race, Severity::Note);
             }
         }

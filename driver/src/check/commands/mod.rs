@@ -16,6 +16,7 @@ mod marks;
 mod memory;
 mod order;
 mod race;
+mod reason;
 mod record;
 mod repair_trial;
 mod report;
@@ -180,7 +181,7 @@ impl Commands {
     /// The host signals a semaphore.
     pub(crate) fn host_signals(&self, counter: &Arc<Counter>, value: u64) {
         let mut state = self.state.lock();
-        let submitted = state.events.push(SyncEvent::Submission);
+        let submitted = state.events.push(SyncEvent::Submission { waits: Box::default() });
         let signal = state.signal(None, submitted, Stages::NONE);
         state.signals.counter_signalled(counter, value, signal);
     }
@@ -227,9 +228,10 @@ impl Commands {
     }
 
     /// A batch is submitted.
-    fn submitted(&self, id: SubmissionId) {
+    fn submitted(&self, id: SubmissionId, batch: &Batch) {
         let mut state = self.state.lock();
-        let event = state.events.push(SyncEvent::Submission);
+        let waits = batch.semaphore_stages.as_ref().map(|stages| stages.timeline_values.as_slice().into());
+        let event = state.events.push(SyncEvent::Submission { waits: waits.unwrap_or_default() });
         state.submitted.insert(id, event);
     }
 
@@ -295,8 +297,8 @@ impl Commands {
 }
 
 impl CommandLog for Checker {
-    fn submitted(&self, id: SubmissionId, _: &Batch) {
-        self.commands().submitted(id);
+    fn submitted(&self, id: SubmissionId, batch: &Batch) {
+        self.commands().submitted(id, batch);
     }
 
     fn started(&self, id: SubmissionId, batch: &Batch) {

@@ -120,6 +120,13 @@ impl Order {
         self.next
     }
 
+    /// Whether this access, which happened before one that comes now, was submitted after that, or is the host's, and
+    /// no dependency of the program, in whatever stages, let it come first: then the two ran in the other order by
+    /// chance.
+    pub(super) fn overtook(&self, now: &Point, events: &SyncLog) -> bool {
+        now.submitted < self.at.submitted && !events.lead(self.born, self.at.queue, now.queue)
+    }
+
     fn stages_after(&self, queue: u32) -> Stages {
         stages(&self.progress.after, queue)
     }
@@ -137,7 +144,7 @@ impl Order {
     pub(super) fn follow(&mut self, events: &SyncLog, extent: &Range<u64>) {
         for (number, event) in events.from(self.next) {
             match event {
-                SyncEvent::Submission => {}
+                SyncEvent::Submission { .. } => {}
                 SyncEvent::Barrier { queue, submitted, barriers } => {
                     if self.precedes_submission(*submitted) {
                         // A submission, too, makes visible to all of it what the host knows to be done.

@@ -7,9 +7,9 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::memory::{AccessId, Cell};
-use super::order::Lack;
+use super::order::{Lack, Order};
 use super::record::extent;
-use super::report::{self, CommandRace};
+use super::report::{self, CommandRace, Missing};
 use super::scope::{Accesses, Stage};
 use super::{Access, Checker, Hazard, LogState};
 use crate::check::finding::Severity;
@@ -148,11 +148,23 @@ impl LogState {
         }
         let Some((lack, bytes)) = self.lack(earlier, now, range) else { return };
         let [first, second] = [earlier, now.id].map(|id| self.accesses[id as usize - 1].clone());
-        let order = &self.orders[first.order as usize].order;
-        let (pair, points) = ((&first, &second), (order.at, now.point));
-        let race = CommandRace { hazard, lack, bytes, pair, points, order, events: &self.events };
+        let (order, events) = (&self.orders[first.order as usize].order, &self.events);
+        // Nothing is ordered after the present access yet.
+        let of_now = Order::new(now.point, events.next());
+        let race = if lack == Lack::Order && order.overtook(&now.point, events) {
+            let (pair, points) = ((&second, &first), (now.point, order.at));
+            let between = now.point.submitted..order.born();
+            let (hazard, order, is_reversed) = (hazard.reversed(), &of_now, true);
+            CommandRace { hazard, lack, bytes, pair, points, order, between, is_reversed, events }
+        } else {
+            let (pair, points) = ((&first, &second), (order.at, now.point));
+            let (between, is_reversed) = (order.born()..events.next(), false);
+            CommandRace { hazard, lack, bytes, pair, points, order, between, is_reversed, events }
+        };
         report::report(checker, &race, Severity::Error);
-        let missing = race.missing();
+        // In the order in which they ran.
+        let commands = first.command.id().zip(second.command.id());
+        let missing = commands.map(|(earlier, later)| Missing { earlier, later, rule: race.rule() });
         // Each run of bytes has the same.
         if missing.is_some() && missing.as_ref() != self.missing.last() {
             self.missing.extend(missing);

@@ -42,13 +42,16 @@ struct Kernel {
 impl CommandInfo {
     pub(super) fn new(id: CommandId, recording: &Recording) -> Self {
         let work = recording.phases.get(id.phase).and_then(|commands| commands.get(id.command));
-        let pipeline = match work {
-            Some(Work::Dispatch(dispatch)) => dispatch.state.pipeline_name.clone(),
-            _ => None,
+        let (pipeline, module) = match work {
+            Some(Work::Dispatch(dispatch)) => {
+                (dispatch.state.pipeline_name.clone(), dispatch.state.module_name.clone())
+            }
+            _ => (None, None),
         };
         let found = FoundCommand {
             name: recording.name_of(id.phase, id.command).into(),
             pipeline,
+            module,
             number: recording.phases.number(id.phase, id.command) as u32,
             command_buffer: recording.debug_name.clone(),
             index: id.recording as u32,
@@ -69,6 +72,7 @@ impl CommandInfo {
             Arc::new(FoundCommand {
                 name: format!("layout transition before {}", found.name).into(),
                 pipeline: None,
+                module: None,
                 ..(**found).clone()
             })
         });
@@ -84,6 +88,11 @@ impl CommandInfo {
     /// The command, as findings name it; `None` is the host.
     pub(super) fn found(&self) -> Option<Arc<FoundCommand>> {
         self.found.clone()
+    }
+
+    /// The command; `None` is the host.
+    pub(super) fn id(&self) -> Option<CommandId> {
+        self.id
     }
 
     /// Whether it is the layout transition of a barrier.
@@ -118,6 +127,10 @@ pub(super) struct CommandRace<'a> {
     pub(super) points: (Point, Point),
     /// What is ordered after the first access, by these events.
     pub(super) order: &'a Order,
+    /// The events between the two; if the second one ran first, those from the submission of the first one up to it.
+    pub(super) between: Range<u64>,
+    /// Whether the second one, which was submitted later, ran first.
+    pub(super) is_reversed: bool,
     pub(super) events: &'a SyncLog,
 }
 
@@ -167,12 +180,23 @@ fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
     access
 }
 
+/// The first version of `vkCmdPipelineBarrier2`.
+const BARRIER: &str = "vkCmdPipelineBarrier";
+
+/// A stage, with the one that has its place in the masks of a call of version 1, if that is another one.
+fn both_names(stage: Stage, old: &str) -> String {
+    match stage {
+        Stage::Copy | Stage::Clear => format!("{} (TRANSFER in {old})", stage.name()),
+        _ => stage.name().to_owned(),
+    }
+}
+
 /// A stage mask, as the program writes it.
 pub(super) fn stages(of: Stages) -> String {
     of.name()
 }
 
-/// A dependency that the program does not have.
+/// A dependency that the program does not have, from a command to one that ran later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) earlier: CommandId,
@@ -181,14 +205,8 @@ pub(super) struct Missing {
 }
 
 impl CommandRace<'_> {
-    fn rule(&self) -> Rule {
+    pub(super) fn rule(&self) -> Rule {
         if self.lack == Lack::HostDomain { Rule::Host } else { Rule::Race(self.hazard) }
-    }
-
-    /// The dependency that is missing, if both accesses are those of commands.
-    pub(super) fn missing(&self) -> Option<Missing> {
-        let (first, second) = self.pair;
-        Some(Missing { earlier: first.command.id?, later: second.command.id?, rule: self.rule() })
     }
 
     /// The memory, as a descriptor of the later command or of the earlier one, or as a part of a buffer or image.
@@ -205,100 +223,13 @@ impl CommandRace<'_> {
         checker.resources().find(&self.bytes).unwrap_or(unknown)
     }
 
-    /// The barriers of the later command's queue that come after the first access, the last one first.
-    fn barriers(&self) -> impl Iterator<Item = &Barrier> {
-        let mut list: Vec<&Barrier> = Vec::new();
-        for (_, event) in self.events.from(self.order.born()) {
-            match event {
-                SyncEvent::Barrier { queue, barriers, .. } if Some(*queue) == self.points.1.queue => {
-                    list.extend(&**barriers)
-                }
-                _ => {}
-            }
-        }
-        list.into_iter().rev()
-    }
-
-    /// The stages in which the later command's queue waits for a signal that comes after the first access.
-    fn waits_in(&self) -> Option<Stages> {
-        let of = self.events.from(self.order.born()).filter_map(|(_, event)| match event {
-            SyncEvent::Wait { queue, stages, signals } if *queue == self.points.1.queue => {
-                signals.iter().any(|signal| self.order.has_signal(signal)).then_some(*stages)
-            }
-            _ => None,
-        });
-        of.last()
-    }
-
-    /// What is missing. Ownership transfers between them are named, since they do not replace a dependency.
-    fn reason(&self) -> String {
-        let lack = self.what_lacks();
-        let transfer =
-            self.barriers().filter(|barrier| barrier.covers(&self.bytes)).find_map(|barrier| barrier.ownership);
-        match transfer {
-            Some(of) => format!("{lack}; a barrier between them transfers ownership from {of}"),
-            None => lack,
-        }
-    }
-
-    fn what_lacks(&self) -> String {
-        let (first, second) = self.points;
-        let (was, is) = (first.access.name(), second.access.name());
-        // The last barrier is the one that a program meant for the second access, so its fault is the cause.
-        let last = |wanted: fn(&Barrier, &Point, &Point) -> bool| {
-            self.barriers().find(|barrier| wanted(barrier, &first, &second))
-        };
-        let orders = |barrier: &Barrier, first: &Point, second: &Point| {
-            barrier.src.stages.has(first.stage) && barrier.dst.stages.has(second.stage)
-        };
-        match self.lack {
-            Lack::Order if second.queue.is_none() => "the host has not waited for the command".to_owned(),
-            Lack::Order if first.queue.is_none() => {
-                "the command was submitted before the host accessed the memory, and nothing orders them".to_owned()
-            }
-            Lack::Order if first.queue != second.queue && self.waits_in().is_some() => format!(
-                "the second waits for a semaphore that is signalled after the first, but only in {}, not in {}",
-                self.waits_in().map(stages).unwrap_or_default(),
-                second.stage.name()
-            ),
-            Lack::Order if first.queue != second.queue => {
-                "they are on different queues, and no semaphore or fence orders them".to_owned()
-            }
-            Lack::Order => match last(|_, _, _| true) {
-                None => "no barrier is between them".to_owned(),
-                Some(barrier) => format!(
-                    "the last barrier between them orders {} before {}, not {} before {}",
-                    stages(barrier.src.mask()),
-                    stages(barrier.dst.mask()),
-                    first.stage.name(),
-                    second.stage.name()
-                ),
-            },
-            Lack::Availability => match last(orders) {
-                Some(barrier) if !barrier.src.accesses.has(first.access) => format!(
-                    "the barrier between them does not make the write available: srcAccessMask lacks {was} (it has {})",
-                    barrier.src.accesses.name()
-                ),
-                Some(barrier) if !barrier.covers(&self.bytes) => {
-                    "the barrier between them is for other memory".to_owned()
-                }
-                _ => "they are ordered, but no dependency makes the write available".to_owned(),
-            },
-            Lack::Visibility => match last(orders) {
-                Some(barrier) if !barrier.dst.accesses.has(second.access) => format!(
-                    "the barrier between them does not make the write visible: dstAccessMask lacks {is} (it has {})",
-                    barrier.dst.accesses.name()
-                ),
-                _ => "the write is available, but no dependency makes it visible to the later access".to_owned(),
-            },
-            Lack::HostDomain if self.queue_of_host_barrier().is_some() => format!(
-                "a barrier of queue {} makes the write visible to the host, which has not waited for that queue since",
-                self.queue_of_host_barrier().unwrap_or_default()
-            ),
-            Lack::HostDomain => {
-                "the host waited for the command, but no dependency makes the write visible to the host".to_owned()
-            }
-        }
+    /// The dependencies between the two accesses, with their numbers. If the second one ran first, those of its queue:
+    /// what other queues did until then does not come between the two.
+    pub(super) fn events_between(&self) -> impl Iterator<Item = (u64, &SyncEvent)> {
+        let all = self.events.from(self.between.start).take_while(|(number, _)| *number < self.between.end);
+        all.filter(|(_, event)| {
+            !self.is_reversed || matches!(event, SyncEvent::Submission { .. }) || event.queue() == self.points.1.queue
+        })
     }
 
     /// The smallest dependency that orders the two, as the call to write, if the two accesses of the observed execution
@@ -320,8 +251,10 @@ impl CommandRace<'_> {
             }
             (_, Some(queue), None) => {
                 let fence = "wait for a fence of that submission before the host accesses the memory";
+                // An input that comes too late.
+                let early = if first.access.writes() { "" } else { ", or let it write before vkQueueSubmit" };
                 match trial().wait(None, Stages::NONE).lack(&second, &self.bytes) {
-                    None => Some(fence.to_owned()),
+                    None => Some(format!("{fence}{early}")),
                     Some(_) => {
                         let repaired = trial().barrier(queue, first.submitted, self.to_host());
                         let repaired = is_repaired(repaired.wait(None, Stages::NONE));
@@ -342,7 +275,7 @@ impl CommandRace<'_> {
                          stage {}",
                         self.name(self.pair.0),
                         self.name(self.pair.1),
-                        second.stage.name()
+                        both_names(second.stage, "vkQueueSubmit")
                     )
                 })
             }
@@ -370,7 +303,7 @@ impl CommandRace<'_> {
             "vkCmdPipelineBarrier2 after {}, with srcStageMask {}, srcAccessMask {}, dstStageMask HOST, dstAccessMask \
              HOST_READ",
             self.name(self.pair.0),
-            first.stage.name(),
+            both_names(first.stage, BARRIER),
             first.access.name()
         )
     }
@@ -378,8 +311,8 @@ impl CommandRace<'_> {
     /// The barrier between the two commands of one queue.
     fn call_between(&self, src: Side, dst: Side) -> String {
         let (first, second) = self.points;
-        let src = format!("srcStageMask {}, srcAccessMask {}", first.stage.name(), src.accesses.name());
-        let dst = format!("dstStageMask {}, dstAccessMask {}", second.stage.name(), dst.accesses.name());
+        let src = format!("srcStageMask {}, srcAccessMask {}", both_names(first.stage, BARRIER), src.accesses.name());
+        let dst = format!("dstStageMask {}, dstAccessMask {}", both_names(second.stage, BARRIER), dst.accesses.name());
         match (self.pair.0, self.pair.1) {
             (_, transition) if transition.command.is_transition() => {
                 format!("{src} in the barrier of the {}", self.name(transition))
@@ -392,7 +325,7 @@ impl CommandRace<'_> {
     }
 
     /// The queue whose barrier makes the write visible to the host.
-    fn queue_of_host_barrier(&self) -> Option<u32> {
+    pub(super) fn queue_of_host_barrier(&self) -> Option<u32> {
         self.order.made_visible_to_host(&self.bytes)
     }
 

@@ -1,8 +1,9 @@
 //! Which findings are reported: those of some rules only, and not those that suppressions name.
 //!
 //! A suppression is `KIND:PATTERN`, in which `*` stands for any text: `rule:SPELTER-RACE-*`, `line:scan.comp:41`,
-//! `kernel:main`, `memory:*partial*`. A finding is suppressed if either of its accesses matches. A file has one on each
-//! line, and comments after `#`.
+//! `kernel:main`, `memory:*partial*`. A finding is suppressed if either of its accesses matches; a kernel is its entry
+//! point, its pipeline or its shader module, by the names that the program gave these. A file has one on each line, and
+//! comments after `#`.
 
 use std::fmt;
 use std::path::Path;
@@ -81,7 +82,13 @@ impl Suppression {
                 matches(&self.pattern, &line.to_string())
                     || matches(&self.pattern, &format!("{}:{}", line.file, line.line))
             }),
-            Field::Kernel => matches(&self.pattern, &access.kernel),
+            Field::Kernel => {
+                // A finding about one dispatch has the command beside its accesses.
+                let is_of_kernel = !access.kernel.is_empty();
+                let command = access.command.as_ref().or(finding.dispatch.as_ref()).filter(|_| is_of_kernel);
+                let mut names = command.into_iter().flat_map(|command| command.kernel_names());
+                matches(&self.pattern, &access.kernel) || names.any(|name| matches(&self.pattern, name))
+            }
             Field::Rule | Field::Memory => false,
         };
         match self.field {

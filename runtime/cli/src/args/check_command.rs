@@ -35,7 +35,8 @@ pub(crate) struct CheckCommandArgs {
     /// Report findings of these rules only, as in RACE-*,BARRIER.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<RulePattern>,
-    /// Do not report what matches: rule:, line:, kernel: or memory: and a pattern with *, as in line:scan.comp:41.
+    /// Do not report what matches: rule:, line:, kernel: or memory: and a pattern with *, as in line:scan.comp:41. A
+    /// kernel has the names of its entry point, of its pipeline and of its shader module.
     #[arg(long, value_name = "KIND:PATTERN")]
     pub(crate) suppress: Vec<Suppression>,
     /// Do not report what a line of this file matches.

@@ -103,9 +103,10 @@ fn label(access: &Json) -> String {
     match (&access["local"], command["name"].as_str()) {
         (_, Some(name)) => {
             _ = write!(label, "\nby {name}");
-            let place = [("command", "number"), ("command buffer", "index"), ("submission", "submission")];
-            let place = place.map(|(word, member)| format!("{word} {}", command[member]));
-            _ = write!(label, "\n{}", place.join(", "));
+            let buffer = command["command_buffer"].as_str();
+            let buffer = buffer.map_or_else(|| command["index"].to_string(), |name| format!("`{name}`"));
+            let (number, submission) = (&command["number"], &command["submission"]);
+            _ = write!(label, "\ncommand {number}, command buffer {buffer}, submission {submission}");
         }
         (Json::Array(local), None) => {
             let numbers: Vec<_> = local.iter().map(ToString::to_string).collect();
@@ -176,6 +177,10 @@ mod tests {
             assert!(dot.lines().any(|written| written == line), "{line}\n{dot}");
         }
         assert!(!dot.contains("step2"), "a signal that is not shown");
+        let mut named = finding.clone();
+        named["first"]["command"]["command_buffer"] = "frame".into();
+        let dot = picture(&named).unwrap();
+        assert!(dot.contains("\\lcommand 1, command buffer `frame`, submission 3\\l"), "{dot}");
         assert_eq!(picture(&json!({ "first": null, "second": {} })), None);
     }
 

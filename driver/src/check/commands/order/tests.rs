@@ -166,10 +166,10 @@ fn an_event_makes_visible_to_the_host_what_the_host_knew_before_the_submission()
     let run = |waits_first: bool| {
         let mut events = SyncLog::default();
         let signal = signal(&mut events, 0);
-        let mut submitted = events.push(SyncEvent::Submission);
+        let mut submitted = events.push(SyncEvent::Submission { waits: [].into() });
         events.push(SyncEvent::Wait { queue: None, stages: Stages::NONE, signals: [signal].as_slice().into() });
         if waits_first {
-            submitted = events.push(SyncEvent::Submission);
+            submitted = events.push(SyncEvent::Submission { waits: [].into() });
         }
         let stages = Stages::of(Stage::Copy);
         let set =

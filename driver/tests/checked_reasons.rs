@@ -1,0 +1,189 @@
+//! What reports on commands say of the events, timeline semaphores and barriers to the host that a program has, and
+//! the names by which findings are suppressed.
+#![allow(clippy::unwrap_used)]
+
+use crate::common::checked::{WAW, device, findings, rules};
+use crate::common::{COUNT, Kernel, STORAGE, Words, recorded};
+use spelter_driver::check::report::{Filter, Suppression};
+use spelter_driver::check::{Finding, Rule};
+use spelter_driver::vk::{self, AccessFlags2 as A, PipelineStageFlags2 as S};
+use spelter_driver::{Barrier2, BarrierMemory, CommandBuffer, Device, SemaphoreSubmit, SubmitInfo};
+
+/// A barrier of all memory.
+fn barrier(src: (S, A), dst: (S, A)) -> Barrier2<'static> {
+    let ((src_stages, src_access), (dst_stages, dst_access)) = (src, dst);
+    Barrier2 { src_stages, src_access, dst_stages, dst_access, memory: BarrierMemory::All, ownership: None }
+}
+
+/// The reason of the only finding.
+fn reason(found: &[Finding], rule: Rule) -> String {
+    assert_eq!(rules(found), [rule], "{found:#?}");
+    assert_eq!(found[0].reasons.len(), 1, "{}", found[0]);
+    found[0].reasons[0].clone()
+}
+
+const CLEAR: (S, A) = (S::CLEAR, A::TRANSFER_WRITE);
+const COMPUTE: (S, A) = (S::COMPUTE_SHADER, A::SHADER_STORAGE_WRITE);
+
+/// Between two fills of a buffer.
+fn between(record: impl FnOnce(&Device, &CommandBuffer)) -> Vec<Finding> {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    findings(&device, |command| {
+        command.fill_buffer(&words.buffer, 0, 64, 1).unwrap();
+        record(&device, command);
+        command.fill_buffer(&words.buffer, 0, 64, 2).unwrap();
+    })
+}
+
+#[test]
+fn an_event_that_orders_other_commands_is_said_to_be_why() {
+    let with = |set: Barrier2<'_>, wait: Barrier2<'_>| {
+        reason(
+            &between(|device, command| {
+                let event = device.create_event();
+                command.set_event2(&event, &[set]).unwrap();
+                command.wait_events2(&[&event], &[wait]).unwrap();
+            }),
+            WAW,
+        )
+    };
+    assert_eq!(
+        with(barrier(COMPUTE, CLEAR), barrier(COMPUTE, CLEAR)),
+        "vkCmdSetEvent between them has only DRAW_INDIRECT | COMPUTE_SHADER before it, not CLEAR"
+    );
+    assert_eq!(
+        with(barrier(CLEAR, COMPUTE), barrier(CLEAR, COMPUTE)),
+        "vkCmdWaitEvents between them orders CLEAR before COMPUTE_SHADER, not CLEAR before CLEAR"
+    );
+    let none = (S::CLEAR, A::NONE);
+    assert_eq!(
+        with(barrier(none, none), barrier(none, none)),
+        "vkCmdWaitEvents between them does not make the write available: srcAccessMask lacks TRANSFER_WRITE (it has \
+         NONE)"
+    );
+    let set = |device: &Device, command: &CommandBuffer| command.set_event(&device.create_event()).unwrap();
+    assert_eq!(
+        reason(&between(set), WAW),
+        "no barrier is between them, and nothing waits for the event that is set there"
+    );
+}
+
+#[test]
+fn an_event_that_was_set_too_early_is_said_to_be_why() {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    let event = device.create_event();
+    let found = findings(&device, |command| {
+        command.set_event(&event).unwrap();
+        command.fill_buffer(&words.buffer, 0, 64, 1).unwrap();
+        command.wait_events(&[&event]).unwrap();
+        command.fill_buffer(&words.buffer, 0, 64, 2).unwrap();
+    });
+    assert_eq!(reason(&found, WAW), "vkCmdWaitEvents between them waits for an event that was set before the first");
+}
+
+/// Fills on two queues: the first one signals value 2 of a timeline semaphore that has 1, after some stages.
+fn across(after: S, wait: u64) -> String {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    let flags = vk::CommandBufferUsageFlags::empty();
+    let fill = |word| recorded(&device, flags, |command| command.fill_buffer(&words.buffer, 0, 64, word).unwrap());
+    let [first, second] = [1, 2].map(fill);
+    let (queues, timeline) = (device.queues(), device.create_timeline_semaphore(1));
+    let signals = [SemaphoreSubmit { stages: after, ..SemaphoreSubmit::new(&timeline, 2) }];
+    queues[0].submit_all(&[SubmitInfo { waits: &[], commands: &[&first], signals: &signals }], None).unwrap();
+    let waits = [SemaphoreSubmit::new(&timeline, wait)];
+    queues[1].submit_all(&[SubmitInfo { waits: &waits, commands: &[&second], signals: &[] }], None).unwrap();
+    queues.iter().for_each(|queue| queue.wait_idle().unwrap());
+    reason(&device.take_findings(), WAW)
+}
+
+#[test]
+fn a_semaphore_that_orders_nothing_is_said_to_be_why() {
+    assert_eq!(
+        across(S::ALL_COMMANDS, 1),
+        "they are on different queues, and no semaphore or fence orders them; the timeline semaphore that the second \
+         waits for had value 1 without the first"
+    );
+    assert_eq!(
+        across(S::COPY, 2),
+        "the second waits for a semaphore that is signalled after the first, but only after COPY, not after CLEAR"
+    );
+}
+
+#[test]
+fn a_barrier_to_the_host_that_misses_the_write_is_said_to_be_why() {
+    let run = |src, dst_access| {
+        let device = device();
+        let words = Words::zeros(&device, 16);
+        crate::common::run(&device, |command| {
+            command.fill_buffer(&words.buffer, 0, 64, 1).unwrap();
+            command.pipeline_barrier2(&[barrier(src, (S::HOST, dst_access))]).unwrap();
+        });
+        let _ = words.read();
+        let reason = reason(&device.take_findings(), Rule::Host);
+        reason.strip_prefix("the host waited for the command, but the barrier to HOST ").unwrap().to_owned()
+    };
+    assert_eq!(run(COMPUTE, A::HOST_READ), "has COMPUTE_SHADER before it, not CLEAR");
+    let lacks = "does not make the write available: srcAccessMask lacks TRANSFER_WRITE (it has NONE)";
+    assert_eq!(run((S::CLEAR, A::NONE), A::HOST_READ), lacks);
+    let lacks = "does not make the write visible: dstAccessMask lacks HOST_READ (it has HOST_WRITE)";
+    assert_eq!(run(CLEAR, A::HOST_WRITE), lacks);
+}
+
+#[test]
+fn repairs_name_the_stage_of_version_1_too() {
+    let found = between(|_, _| ());
+    let text = &found[0].repairs[0].text;
+    assert_eq!(text.matches("StageMask CLEAR (TRANSFER in vkCmdPipelineBarrier)").count(), 2, "{text}");
+}
+
+#[test]
+fn a_kernel_is_suppressed_by_each_of_its_names() {
+    let device = device();
+    let words = Words::zeros(&device, 4);
+    let count = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
+    count.pipeline.set_debug_name(Some("tally"));
+    count.pipeline.set_module_name(Some("tally.comp"));
+    let set = count.set(&device, STORAGE, &[&words]);
+    let dispatch = |command: &CommandBuffer| {
+        command.set_label(Some("frame")).unwrap();
+        command.bind_pipeline(&count.pipeline).unwrap();
+        command.bind_descriptor_sets(&count.layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(1, 1, 1).unwrap();
+    };
+    let found = findings(&device, |command| {
+        dispatch(command);
+        dispatch(command);
+    });
+    assert!(!found.is_empty());
+    let suppressed = |name: &str| {
+        let suppressions = vec![format!("kernel:{name}").parse::<Suppression>().unwrap()];
+        let filter = Filter { suppressions, ..Filter::default() };
+        found.iter().all(|finding| filter.suppresses(finding))
+    };
+    let names = ["main", "tally", "tally.comp", "tally*", "frame", "tall"];
+    assert_eq!(names.map(suppressed), [true, true, true, true, false, false]);
+}
+
+#[test]
+fn an_empty_name_is_none() {
+    let device = device();
+    let words = Words::zeros(&device, 4);
+    let count = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
+    let set = count.set(&device, STORAGE, &[&words]);
+    words.buffer.set_debug_name(Some("words"));
+    words.buffer.set_debug_name(Some(""));
+    count.pipeline.set_debug_name(Some(""));
+    let found = findings(&device, |command| {
+        command.set_debug_name(Some(""));
+        for _ in 0..2 {
+            command.bind_pipeline(&count.pipeline).unwrap();
+            command.bind_descriptor_sets(&count.layout, 0, &[&set], &[]).unwrap();
+            command.dispatch(1, 1, 1).unwrap();
+        }
+    });
+    let text = found[0].to_string();
+    assert!(!text.contains("``") && text.contains("command buffer 0") && !text.contains("of buffer"), "{text}");
+}
