@@ -135,9 +135,8 @@ impl SliceNames<'_> {
 
     /// A set of changes in words. Memory barriers are on these sides of control barriers.
     pub(super) fn repair(&self, edits: &[TraceEdit], slice: &Slice, sides: Sides) -> Repair {
-        let in_general = |edit: &TraceEdit| edit.text(&slice.trace, slice.pair, self);
-        let text = |edit| words::edit(self, edit, slice, sides).unwrap_or_else(|| in_general(edit));
-        let mut texts: Vec<_> = edits.iter().map(text).collect();
+        let words = |edit: &TraceEdit| words::edit(self, edit, slice, sides);
+        let mut texts = TraceEdit::texts(edits, (&slice.trace, slice.pair), self, words);
         // One declaration is for several accesses.
         texts.dedup();
         let line = edits.iter().find_map(|edit| match edit {

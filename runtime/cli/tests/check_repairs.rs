@@ -550,3 +550,69 @@ void main() {
     }];
     decide(&folder, &cases);
 }
+
+/// Invocations exchange values by a barrier whose memory semantics are to be stated.
+const EXCHANGE_SPIRV: &str = "OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\" %index
+OpExecutionMode %main LocalSize 64 1 1
+OpDecorate %index BuiltIn LocalInvocationIndex
+OpDecorate %words ArrayStride 4
+OpMemberDecorate %Block 0 Offset 0
+OpDecorate %Block Block
+OpDecorate %data DescriptorSet 0
+OpDecorate %data Binding 0
+%void = OpTypeVoid
+%fn = OpTypeFunction %void
+%u32 = OpTypeInt 32 0
+%ptr_index = OpTypePointer Input %u32
+%index = OpVariable %ptr_index Input
+%c0 = OpConstant %u32 0
+%workgroup = OpConstant %u32 2
+%c63 = OpConstant %u32 63
+%c64 = OpConstant %u32 64
+%semantics = OpConstant %u32 SEMANTICS
+%words = OpTypeRuntimeArray %u32
+%Block = OpTypeStruct %words
+%ptr_Block = OpTypePointer StorageBuffer %Block
+%ptr_word = OpTypePointer StorageBuffer %u32
+%data = OpVariable %ptr_Block StorageBuffer
+%array = OpTypeArray %u32 %c64
+%ptr_array = OpTypePointer Workgroup %array
+%ptr_element = OpTypePointer Workgroup %u32
+%shared = OpVariable %ptr_array Workgroup
+%main = OpFunction %void None %fn
+%entry = OpLabel
+%l = OpLoad %u32 %index
+%from = OpAccessChain %ptr_word %data %c0 %l
+%value = OpLoad %u32 %from
+%own = OpAccessChain %ptr_element %shared %l
+OpStore %own %value
+OpControlBarrier %workgroup %workgroup %semantics
+%mirrored = OpISub %u32 %c63 %l
+%other = OpAccessChain %ptr_element %shared %mirrored
+%read = OpLoad %u32 %other
+OpStore %from %read
+OpReturn
+OpFunctionEnd
+";
+
+#[test]
+fn the_semantics_of_a_barrier_have_one_memory_order() {
+    let folder = Folder::new("repair-semantics");
+    let case = |name, semantics, applied| Case {
+        name,
+        text: EXCHANGE_SPIRV.replace("SEMANTICS", semantics),
+        options: ONE,
+        parts: &["= repair: AcquireRelease|WorkgroupMemory on the barrier at "],
+        applied,
+    };
+    decide(
+        &folder,
+        &[
+            case("none.spvasm", "0x0", &[("%u32 0x0\n", "%u32 0x108\n")]),
+            case("acquire.spvasm", "0x102", &[("%u32 0x102\n", "%u32 0x108\n")]),
+            case("release.spvasm", "0x104", &[("%u32 0x104\n", "%u32 0x108\n")]),
+        ],
+    );
+}
