@@ -73,7 +73,7 @@ pub(super) enum Sides {
 }
 
 impl Sides {
-    fn text(self) -> &'static str {
+    pub(super) fn text(self) -> &'static str {
         match self {
             Self::Both => "before and after",
             Self::Before => "before",

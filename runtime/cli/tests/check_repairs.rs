@@ -616,3 +616,55 @@ fn the_semantics_of_a_barrier_have_one_memory_order() {
         ],
     );
 }
+
+/// Each round passes values from one buffer to another and back.
+const PING_PONG: &str = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) coherent buffer A { uint a[]; };
+layout(binding = 1) coherent buffer B { uint b[]; };
+void main() {
+  uint l = gl_LocalInvocationIndex;
+  for (int k = 0; k < 4; ++k) {
+    b[l] = a[63 - l];
+    memoryBarrierBuffer(); barrier();
+    a[l] = b[63 - l];
+    memoryBarrierBuffer(); barrier();
+  }
+}
+";
+
+#[test]
+fn the_barriers_of_a_loop_are_completed() {
+    const WHOLE: &str = "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();";
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-completed");
+    let cases = [
+        Case {
+            name: "half.comp",
+            text: PING_PONG.into(),
+            options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --check=spec",
+            parts: &["= repair: memoryBarrierBuffer() after the barrier at half.comp:9, and after the barrier at \
+                half.comp:11\n"],
+            applied: &[("memoryBarrierBuffer(); barrier();", WHOLE)],
+        },
+        Case {
+            name: "private.comp",
+            text: PING_PONG.replace("coherent ", ""),
+            options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --check=spec",
+            parts: &["= repair: memoryBarrierBuffer() after the barrier at private.comp:9, and after the barrier at \
+                private.comp:11, with `coherent` on "],
+            applied: &[("memoryBarrierBuffer(); barrier();", WHOLE), (" buffer", " coherent buffer")],
+        },
+        Case {
+            name: "bare.comp",
+            text: PING_PONG.replace("memoryBarrierBuffer(); ", ""),
+            options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --check",
+            parts: &["= repair: memoryBarrierBuffer() before the barrier at bare.comp:9, and before the barrier at \
+                bare.comp:11\n"],
+            applied: &[("barrier();", "memoryBarrierBuffer(); barrier();")],
+        },
+    ];
+    decide(&folder, &cases);
+}
