@@ -668,3 +668,41 @@ fn the_barriers_of_a_loop_are_completed() {
     ];
     decide(&folder, &cases);
 }
+
+#[test]
+fn no_barrier_is_named_between_a_condition_and_the_next_iteration() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-condition");
+    let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer D { uint d[]; };
+shared uint round;
+void main() {
+  uint l = gl_LocalInvocationIndex;
+  uint v = 0;
+  if (l == 0) round = 0;
+  barrier();
+  do {
+    v += d[l];
+    barrier();
+    if (l == 0) round = round + 1;
+    barrier();
+  } while (round < 3);
+  d[l] = v;
+}
+";
+    let cases = [Case {
+        name: "until.comp",
+        text: text.replace("    v += d[l];\n    barrier();\n", "    v += d[l];\n"),
+        options: ONE,
+        parts: &["= repair: barrier() at the end of the loop, between the read at until.comp:14 and the next \
+            iteration: the condition first reads into a variable, where all invocations of the workgroup execute it"],
+        applied: &[
+            ("uint v = 0;", "uint v = 0; bool again;"),
+            ("  } while (round < 3);", "    again = round < 3; barrier();\n  } while (again);"),
+        ],
+    }];
+    decide(&folder, &cases);
+}

@@ -363,6 +363,10 @@ impl UnrepairedRace<'_> {
                 format!("after {earlier} and before {later}: before {}", outer(before))
             }
             Gap::After { .. } => format!("directly after {earlier}"),
+            Gap::LoopEnd { condition: Some(number), .. } => format!(
+                "at the end of the loop, between {} and the next iteration: the condition first reads into a variable",
+                named(self.accesses[*number])
+            ),
             Gap::LoopEnd { last, .. } => {
                 let last = last.as_ref().map_or(String::new(), |line| format!(", after line {}", line.line));
                 format!("at the end of the loop{last}, before the next iteration")

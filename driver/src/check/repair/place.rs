@@ -37,6 +37,9 @@ pub(super) enum Gap {
         at: At,
         /// The last line of the body.
         last: Option<SourceLine>,
+        /// Which of the two is in the condition at the end of the loop, so that the place is after it within a
+        /// statement.
+        condition: Option<usize>,
     },
 }
 
@@ -328,7 +331,15 @@ impl<'k> Text<'k> {
         let calls = self.kernel.words_of_calls(self.insts(block)[index]);
         let lines = body.flat_map(|block| self.insts(block)).filter_map(|&inst| self.line_in(inst, &calls));
         let last = lines.max_by_key(|line| line.line).cloned();
-        Some(Gap::LoopEnd { at: At { block, index }, last })
+        // Only a back edge of a loop that tests at its end has a condition.
+        let line = self.line(block, index).filter(|_| self.kernel.targets(self.kernel.layout[block]).len() > 1);
+        let tests = |at: &At| {
+            let own = self.inst(*at).and_then(|inst| self.line_in(inst, &calls));
+            at.block >= continuing
+                && own.zip(line).is_some_and(|(own, line)| (&own.file, own.line) == (&line.file, line.line))
+        };
+        let condition = [first, second].iter().rposition(tests);
+        Some(Gap::LoopEnd { at: At { block, index }, last, condition })
     }
 
     /// The control barriers of workgroups between two instructions in the text, and elsewhere in the innermost loop
