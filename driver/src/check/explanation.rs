@@ -77,7 +77,7 @@ impl SliceNames<'_> {
 
     /// The first condition of the memory model that fails between the two accesses, in a sentence.
     pub(super) fn reason(&self, slice: &Slice) -> Option<String> {
-        if self.have_two_references(slice) {
+        if self.needs_one_reference(slice) {
             let [first, second] = [slice.pair.0, slice.pair.1].map(|event| self.places[event].to_string());
             let one = slice.trace.same_agent(slice.pair.0, slice.pair.1);
             return Some(words::two_references(self, (&first, &second), one));
@@ -117,6 +117,13 @@ impl SliceNames<'_> {
     pub(super) fn have_two_references(&self, slice: &Slice) -> bool {
         let reference = |event: usize| slice.trace.operation(event).access().map(|access| access.reference);
         reference(slice.pair.0) != reference(slice.pair.1)
+    }
+
+    /// Whether nothing can order the two accesses as they are: they are made through different descriptors, and the
+    /// first one writes. After a read an execution dependency suffices, through any descriptor.
+    pub(super) fn needs_one_reference(&self, slice: &Slice) -> bool {
+        let writes = slice.trace.operation(slice.pair.0).access().is_some_and(|access| access.writes);
+        writes && self.have_two_references(slice)
     }
 
     /// The repair that both accesses are made through the descriptor of one, in place of the other one's.

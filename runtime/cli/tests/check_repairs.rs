@@ -706,3 +706,50 @@ void main() {
     }];
     decide(&folder, &cases);
 }
+
+#[test]
+fn a_read_is_ordered_before_a_write_through_another_binding() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-in-place");
+    let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer S { uint src[]; };
+layout(binding = 1) buffer D { uint dst[]; };
+void main() {
+  uint l = gl_LocalInvocationIndex;
+  uint v = src[63 - l];
+  memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();
+  dst[l] = v;
+}
+";
+    let case = |name, text: String, options, parts, applied| Case { name, text, options, parts, applied };
+    let barrier = "  memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();\n";
+    decide(
+        &folder,
+        &[
+            case(
+                "private.comp",
+                text.into(),
+                "--bind 0.0=u32:range:64 --bind 0.1=0.0 --check=spec",
+                &[
+                    "= because `S` (set 0, binding 0) and `D` (set 0, binding 1), the same memory, are not declared \
+                        `coherent`",
+                    "= repair: `coherent` on `S` (set 0, binding 0) and `D` (set 0, binding 1)\n",
+                ],
+                &[(" buffer", " coherent buffer")],
+            ),
+            case(
+                "unordered.comp",
+                text.replace(barrier, "").replace(" buffer", " coherent buffer"),
+                "--bind 0.0=u32:range:64 --bind 0.1=0.0 --check",
+                &[
+                    "= because nothing orders the read at unordered.comp:7 before the write at unordered.comp:8",
+                    "= repair: memoryBarrierBuffer(); barrier(); after the read at unordered.comp:7",
+                ],
+                &[("  dst[l]", "  memoryBarrierBuffer(); barrier();\n  dst[l]")],
+            ),
+        ],
+    );
+}

@@ -259,25 +259,31 @@ impl DispatchRun<'_> {
         let Some(mut trials) = Trials::new(self, data.clone(), own) else { return found };
         let language = names.language;
         let class = class_of(&data[0]);
-        let place = names.places[events[1]].to_string();
+        let [first, place] = events.map(|event| names.places[event].to_string());
+        let place = if names.have_two_references(slice) { format!("{first} and {place}") } else { place };
         let sites = [&data[0], &data[1]];
-        let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
-        if names.have_two_references(slice) {
+        let is_of_workgroup = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
+        let mut seeks_barrier = is_of_workgroup;
+        let share_binding = |trials: &mut Trials<'_>| {
             let mut changed = Changed::new(kernel, language);
             // That of the first one, unless the second one could not write through it.
-            let [one, other] = if changed.is_writable(&data[0]) { [0, 1] } else { [1, 0] };
-            if changed.share_binding(&data[one], &data[other]).is_none() {
-                return found;
-            }
-            let (kernel, one) = (&changed.finish(), names.one_binding(events[one], events[other]));
+            let [kept, other] = if changed.is_writable(&data[0]) { [0, 1] } else { [1, 0] };
+            changed.share_binding(&data[kept], &data[other])?;
+            let (kernel, one) = (&changed.finish(), names.one_binding(events[kept], events[other]));
             if trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent {
-                found.repairs.push(one);
-            } else if seeks_barrier
-                && let race = (UnrepairedRace { kernel, language, sites, accesses: pair, class, place })
-                && let BarrierSearch::Repair { repair, .. } = race.barriers(&mut trials)
-            {
-                found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
+                return Some(one);
             }
+            if is_of_workgroup
+                && let place = names.places[events[kept]].to_string()
+                && let race = (UnrepairedRace { kernel, language, sites, accesses: pair, class, place })
+                && let BarrierSearch::Repair { repair, .. } = race.barriers(trials)
+            {
+                return Some(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
+            }
+            None
+        };
+        if names.needs_one_reference(slice) {
+            found.repairs.extend(share_binding(&mut trials));
             return found;
         }
         // Without atomics it is barriers that order, and they do so in each order of the invocations.
@@ -335,6 +341,9 @@ impl DispatchRun<'_> {
                 BarrierSearch::Nothing => found.tried.push(barriers_tried(kernel, sites)),
             }
         }
+        if found.repairs.is_empty() && names.have_two_references(slice) {
+            found.repairs.extend(share_binding(&mut trials));
+        }
         found
     }
 }
@@ -352,8 +361,8 @@ fn barriers_tried(kernel: &Kernel, sites: [&SiteData; 2]) -> &'static str {
     }
 }
 
-/// Whether an edit completes an atomic operation or a fence.
+/// Whether an edit completes what orders the two accesses: an atomic operation, a fence, or their declaration.
 fn completes(edit: &TraceEdit) -> bool {
-    use Edit::{Acquire, Order, Release, Semantics, Widen};
-    matches!(edit, TraceEdit::Code(Order(..) | Release(..) | Acquire(..) | Semantics(..) | Widen(..)))
+    use Edit::{Acquire, Coherent, Order, Release, Semantics, Widen};
+    matches!(edit, TraceEdit::Code(Order(..) | Release(..) | Acquire(..) | Semantics(..) | Widen(..) | Coherent(..)))
 }
