@@ -104,8 +104,8 @@ fn descriptors_of_one_buffer_are_different_references() {
     assert_eq!(run("a"), []);
     let found = run("b");
     assert_eq!(rules(&found), [RAW], "{found:#?}");
-    let reason = "`a` (set 0, binding 0) and `b` (set 0, binding 1) are the same memory, but no barrier orders accesses \
-                  through different bindings";
+    let reason = "`a` (set 0, binding 0) and `b` (set 0, binding 1) are the same memory, but no barrier orders a \
+                  write before accesses through another binding";
     assert_eq!(found[0].reasons, [reason], "{}", found[0]);
     let repairs = |found: &[Finding]| found[0].repairs.iter().map(|repair| repair.text.clone()).collect::<Vec<_>>();
     let one = "one binding for both: `a` (set 0, binding 0) in place of `b` (set 0, binding 1)";
@@ -117,7 +117,7 @@ fn descriptors_of_one_buffer_are_different_references() {
     let own = findings(&device, |command| dispatch(command, &kernel, &set));
     assert_eq!(rules(&own), [RAW], "{own:#?}");
     let reason = "`a` (set 0, binding 0) and `b` (set 0, binding 1) are the same memory, but program order does not \
-                  order accesses through different bindings";
+                  order a write before accesses through another binding";
     assert_eq!((&own[0].reasons[..], repairs(&own)), (&[reason.to_owned()][..], vec![one.to_owned()]), "{}", own[0]);
     assert!(found[0].title().contains(" in `b` (set 0, binding 1), bytes "), "{}", found[0]);
 }

@@ -1,8 +1,8 @@
 //! The ids of Vulkan's rules that the sources cite exist: each is in `rules.txt`, whose ids come from the registry.
 //!
 //! `SPELTER_VALIDUSAGE=FILE BLESS=1` rewrites the list from `validusage.json`, which comes with Vulkan's registry
-//! (1.4.309 was used, and for `VUID-StandaloneSpirv-MemorySemantics-10866` the text of 1.4.360); it fails for a cited
-//! id that is not in the registry.
+//! (1.4.309 was used, and for `VUID-StandaloneSpirv-MemorySemantics-10865` and `-10866` the text of 1.4.360); it fails
+//! for a cited id that is not in the registry.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 

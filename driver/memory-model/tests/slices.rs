@@ -42,9 +42,7 @@ fn cause(trace: &Trace, choice: &Choice<u128>, pair: (usize, usize)) -> (&'stati
 fn repairs(trace: &Trace, choice: &Choice<u128>, pair: (usize, usize)) -> Vec<String> {
     let found = repair::of_trace(trace, choice, pair, Model::SPEC, TraceEffort::default()).unwrap();
     assert!(found.smallest, "{found:?}");
-    let text = |edits: &Vec<TraceEdit>| {
-        edits.iter().map(|edit| edit.text(trace, pair, &Numbers(trace))).collect::<Vec<_>>().join(", ")
-    };
+    let text = |edits: &Vec<TraceEdit>| TraceEdit::texts(edits, (trace, pair), &Numbers(trace), |_| None).join(", ");
     found.repairs.iter().map(text).collect()
 }
 
@@ -88,13 +86,13 @@ fn the_cause_is_the_first_condition_that_fails() {
             [&keep, &relaxed, &keep, &keep],
             "no-release",
             "T1:1 reads from T0:2, but T0:2 does not release, nor does a barrier next to it",
-            "MakeAvailable on site 1, Release|UniformMemory on site 1",
+            "Release|UniformMemory|MakeAvailable on site 1",
         ),
         (
             [&keep, &keep, &relaxed, &keep],
             "no-acquire",
             "T1:1 reads from T0:2, but T1:1 does not acquire, nor does a barrier next to it",
-            "MakeVisible on site 2, Acquire|UniformMemory on site 2",
+            "Acquire|UniformMemory|MakeVisible on site 2",
         ),
         (
             [&keep, &in_workgroup, &keep, &keep],

@@ -77,7 +77,7 @@ impl SliceNames<'_> {
 
     /// The first condition of the memory model that fails between the two accesses, in a sentence.
     pub(super) fn reason(&self, slice: &Slice) -> Option<String> {
-        if self.have_two_references(slice) {
+        if self.needs_one_reference(slice) {
             let [first, second] = [slice.pair.0, slice.pair.1].map(|event| self.places[event].to_string());
             let one = slice.trace.same_agent(slice.pair.0, slice.pair.1);
             return Some(words::two_references(self, (&first, &second), one));
@@ -119,6 +119,13 @@ impl SliceNames<'_> {
         reference(slice.pair.0) != reference(slice.pair.1)
     }
 
+    /// Whether nothing can order the two accesses as they are: they are made through different descriptors, and the
+    /// first one writes. After a read an execution dependency suffices, through any descriptor.
+    pub(super) fn needs_one_reference(&self, slice: &Slice) -> bool {
+        let writes = slice.trace.operation(slice.pair.0).access().is_some_and(|access| access.writes);
+        writes && self.have_two_references(slice)
+    }
+
     /// The repair that both accesses are made through the descriptor of one, in place of the other one's.
     pub(super) fn one_binding(&self, one: usize, other: usize) -> Repair {
         let text = format!("one binding for both: {} in place of {}", self.places[one], self.places[other]);
@@ -135,9 +142,8 @@ impl SliceNames<'_> {
 
     /// A set of changes in words. Memory barriers are on these sides of control barriers.
     pub(super) fn repair(&self, edits: &[TraceEdit], slice: &Slice, sides: Sides) -> Repair {
-        let in_general = |edit: &TraceEdit| edit.text(&slice.trace, slice.pair, self);
-        let text = |edit| words::edit(self, edit, slice, sides).unwrap_or_else(|| in_general(edit));
-        let mut texts: Vec<_> = edits.iter().map(text).collect();
+        let words = |edit: &TraceEdit| words::edit(self, edit, slice, sides);
+        let mut texts = TraceEdit::texts(edits, (&slice.trace, slice.pair), self, words);
         // One declaration is for several accesses.
         texts.dedup();
         let line = edits.iter().find_map(|edit| match edit {

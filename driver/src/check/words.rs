@@ -73,7 +73,7 @@ pub(super) enum Sides {
 }
 
 impl Sides {
-    fn text(self) -> &'static str {
+    pub(super) fn text(self) -> &'static str {
         match self {
             Self::Both => "before and after",
             Self::Before => "before",
@@ -87,12 +87,17 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice, side
     let TraceEdit::Code(edit) = edit else { return None };
     let language = names.language;
     let event_at = |site| slice.trace.events.iter().position(|event| event.site == Some(site));
+    let both = |first, second| {
+        let [first, second] = [event_at(first)?, event_at(second)?].map(|event| names.reference(event));
+        Some(if first == second { first } else { format!("{first} and {second}") })
+    };
     if language == Language::Spirv {
         return match *edit {
-            Edit::NonPrivate(site) | Edit::Available(site, _) | Edit::Visible(site, _) | Edit::Coherent(site, ..)
-                if !names.with_flags =>
-            {
+            Edit::NonPrivate(site) | Edit::Available(site, _) | Edit::Visible(site, _) if !names.with_flags => {
                 Some(coherent(language, false, &names.reference(event_at(site)?)))
+            }
+            Edit::Coherent(first, second, _) if !names.with_flags => {
+                Some(coherent(language, false, &both(first, second)?))
             }
             // These operands are valid with this one only.
             Edit::Available(site, scope) | Edit::Visible(site, scope) => {
@@ -127,7 +132,7 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice, side
                 (_, None) => format!("{} in addition to {at}", functions.control),
             })
         }
-        Edit::Coherent(first, ..) => Some(coherent(language, names.with_flags, &names.reference(event_at(first)?))),
+        Edit::Coherent(first, second, _) => Some(coherent(language, names.with_flags, &both(first, second)?)),
         Edit::Widen(site, scope) => {
             let scope = if scope > Scope::Workgroup { Scope::Device } else { scope };
             Some(format!("gl_Scope{} for {}", scope.name(), names.site(site)))
@@ -225,7 +230,14 @@ pub(super) fn reason(names: &SliceNames<'_>, reason: &Reason, (first, second): (
         }
         Reason::Private(events) => match events[..] {
             [one] => Some(format!("{} is of memory that is not declared `coherent`", place(one))),
-            _ => Some(format!("{} is not declared `coherent`", names.reference(first))),
+            _ => {
+                let [first, second] = [first, second].map(|event| names.reference(event));
+                let (what, are) = match first == second {
+                    true => (first, "is"),
+                    false => (format!("{first} and {second}, the same memory,"), "are"),
+                };
+                Some(format!("{what} {are} not declared `coherent`"))
+            }
         },
         Reason::TwoReferences => {
             let [first, second] = [first, second].map(|event| names.reference(event));
@@ -243,11 +255,13 @@ pub(super) fn reason(names: &SliceNames<'_>, reason: &Reason, (first, second): (
     }
 }
 
-/// The reason why accesses through two descriptors race; of `one` invocation, or of two.
+/// The reason why accesses through two descriptors race of which the first one writes; of `one` invocation, or of two.
 pub(super) fn two_references(names: &SliceNames<'_>, (first, second): (&str, &str), one: bool) -> String {
-    let descriptors = if names.language == Language::Spirv { "descriptors" } else { "bindings" };
+    let descriptor = if names.language == Language::Spirv { "descriptor" } else { "binding" };
     let order = if one { "program order does not order" } else { "no barrier orders" };
-    format!("{first} and {second} are the same memory, but {order} accesses through different {descriptors}")
+    format!(
+        "{first} and {second} are the same memory, but {order} a write before accesses through another {descriptor}"
+    )
 }
 
 /// What a memory barrier that does not reach a scope is confined to.

@@ -609,3 +609,206 @@ void main() {
     }];
     decide(&folder, &cases);
 }
+
+/// Invocations exchange values by a barrier whose memory semantics are to be stated.
+const EXCHANGE_SPIRV: &str = "OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\" %index
+OpExecutionMode %main LocalSize 64 1 1
+OpDecorate %index BuiltIn LocalInvocationIndex
+OpDecorate %words ArrayStride 4
+OpMemberDecorate %Block 0 Offset 0
+OpDecorate %Block Block
+OpDecorate %data DescriptorSet 0
+OpDecorate %data Binding 0
+%void = OpTypeVoid
+%fn = OpTypeFunction %void
+%u32 = OpTypeInt 32 0
+%ptr_index = OpTypePointer Input %u32
+%index = OpVariable %ptr_index Input
+%c0 = OpConstant %u32 0
+%workgroup = OpConstant %u32 2
+%c63 = OpConstant %u32 63
+%c64 = OpConstant %u32 64
+%semantics = OpConstant %u32 SEMANTICS
+%words = OpTypeRuntimeArray %u32
+%Block = OpTypeStruct %words
+%ptr_Block = OpTypePointer StorageBuffer %Block
+%ptr_word = OpTypePointer StorageBuffer %u32
+%data = OpVariable %ptr_Block StorageBuffer
+%array = OpTypeArray %u32 %c64
+%ptr_array = OpTypePointer Workgroup %array
+%ptr_element = OpTypePointer Workgroup %u32
+%shared = OpVariable %ptr_array Workgroup
+%main = OpFunction %void None %fn
+%entry = OpLabel
+%l = OpLoad %u32 %index
+%from = OpAccessChain %ptr_word %data %c0 %l
+%value = OpLoad %u32 %from
+%own = OpAccessChain %ptr_element %shared %l
+OpStore %own %value
+OpControlBarrier %workgroup %workgroup %semantics
+%mirrored = OpISub %u32 %c63 %l
+%other = OpAccessChain %ptr_element %shared %mirrored
+%read = OpLoad %u32 %other
+OpStore %from %read
+OpReturn
+OpFunctionEnd
+";
+
+#[test]
+fn the_semantics_of_a_barrier_have_one_memory_order() {
+    let folder = Folder::new("repair-semantics");
+    let case = |name, semantics, applied| Case {
+        name,
+        text: EXCHANGE_SPIRV.replace("SEMANTICS", semantics),
+        options: ONE,
+        parts: &["= repair: AcquireRelease|WorkgroupMemory on the barrier at "],
+        applied,
+    };
+    decide(
+        &folder,
+        &[
+            case("none.spvasm", "0x0", &[("%u32 0x0\n", "%u32 0x108\n")]),
+            case("acquire.spvasm", "0x102", &[("%u32 0x102\n", "%u32 0x108\n")]),
+            case("release.spvasm", "0x104", &[("%u32 0x104\n", "%u32 0x108\n")]),
+        ],
+    );
+}
+
+/// Each round passes values from one buffer to another and back.
+const PING_PONG: &str = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) coherent buffer A { uint a[]; };
+layout(binding = 1) coherent buffer B { uint b[]; };
+void main() {
+  uint l = gl_LocalInvocationIndex;
+  for (int k = 0; k < 4; ++k) {
+    b[l] = a[63 - l];
+    memoryBarrierBuffer(); barrier();
+    a[l] = b[63 - l];
+    memoryBarrierBuffer(); barrier();
+  }
+}
+";
+
+#[test]
+fn the_barriers_of_a_loop_are_completed() {
+    const WHOLE: &str = "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();";
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-completed");
+    let cases = [
+        Case {
+            name: "half.comp",
+            text: PING_PONG.into(),
+            options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --check=spec",
+            parts: &["= repair: memoryBarrierBuffer() after the barrier at half.comp:9, and after the barrier at \
+                half.comp:11\n"],
+            applied: &[("memoryBarrierBuffer(); barrier();", WHOLE)],
+        },
+        Case {
+            name: "private.comp",
+            text: PING_PONG.replace("coherent ", ""),
+            options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --check=spec",
+            parts: &["= repair: memoryBarrierBuffer() after the barrier at private.comp:9, and after the barrier at \
+                private.comp:11, with `coherent` on "],
+            applied: &[("memoryBarrierBuffer(); barrier();", WHOLE), (" buffer", " coherent buffer")],
+        },
+        Case {
+            name: "bare.comp",
+            text: PING_PONG.replace("memoryBarrierBuffer(); ", ""),
+            options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --check",
+            parts: &["= repair: memoryBarrierBuffer() before the barrier at bare.comp:9, and before the barrier at \
+                bare.comp:11\n"],
+            applied: &[("barrier();", "memoryBarrierBuffer(); barrier();")],
+        },
+    ];
+    decide(&folder, &cases);
+}
+
+#[test]
+fn no_barrier_is_named_between_a_condition_and_the_next_iteration() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-condition");
+    let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer D { uint d[]; };
+shared uint round;
+void main() {
+  uint l = gl_LocalInvocationIndex;
+  uint v = 0;
+  if (l == 0) round = 0;
+  barrier();
+  do {
+    v += d[l];
+    barrier();
+    if (l == 0) round = round + 1;
+    barrier();
+  } while (round < 3);
+  d[l] = v;
+}
+";
+    let cases = [Case {
+        name: "until.comp",
+        text: text.replace("    v += d[l];\n    barrier();\n", "    v += d[l];\n"),
+        options: ONE,
+        parts: &["= repair: barrier() at the end of the loop, between the read at until.comp:14 and the next \
+            iteration: the condition first reads into a variable, where all invocations of the workgroup execute it"],
+        applied: &[
+            ("uint v = 0;", "uint v = 0; bool again;"),
+            ("  } while (round < 3);", "    again = round < 3; barrier();\n  } while (again);"),
+        ],
+    }];
+    decide(&folder, &cases);
+}
+
+#[test]
+fn a_read_is_ordered_before_a_write_through_another_binding() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-in-place");
+    let text = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer S { uint src[]; };
+layout(binding = 1) buffer D { uint dst[]; };
+void main() {
+  uint l = gl_LocalInvocationIndex;
+  uint v = src[63 - l];
+  memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();
+  dst[l] = v;
+}
+";
+    let case = |name, text: String, options, parts, applied| Case { name, text, options, parts, applied };
+    let barrier = "  memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();\n";
+    decide(
+        &folder,
+        &[
+            case(
+                "private.comp",
+                text.into(),
+                "--bind 0.0=u32:range:64 --bind 0.1=0.0 --check=spec",
+                &[
+                    "= because `S` (set 0, binding 0) and `D` (set 0, binding 1), the same memory, are not declared \
+                        `coherent`",
+                    "= repair: `coherent` on `S` (set 0, binding 0) and `D` (set 0, binding 1)\n",
+                ],
+                &[(" buffer", " coherent buffer")],
+            ),
+            case(
+                "unordered.comp",
+                text.replace(barrier, "").replace(" buffer", " coherent buffer"),
+                "--bind 0.0=u32:range:64 --bind 0.1=0.0 --check",
+                &[
+                    "= because nothing orders the read at unordered.comp:7 before the write at unordered.comp:8",
+                    "= repair: memoryBarrierBuffer(); barrier(); after the read at unordered.comp:7",
+                ],
+                &[("  dst[l]", "  memoryBarrierBuffer(); barrier();\n  dst[l]")],
+            ),
+        ],
+    );
+}

@@ -88,6 +88,64 @@ impl<P: Copy> Edit<P> {
         }
     }
 
+    /// Edits as texts, each by `own`, but those of the semantics of one operation together: they are one operand, which
+    /// has one memory order. `operation` is what is at a place without the edits, `at` its name.
+    pub fn texts(
+        edits: &[Self],
+        own: impl Fn(&Self) -> String,
+        operation: impl Fn(P) -> Option<Operation>,
+        at: &dyn Fn(P) -> String,
+    ) -> Vec<String>
+    where
+        P: PartialEq,
+    {
+        let mut texts = Vec::new();
+        for (number, edit) in edits.iter().enumerate() {
+            let place = edit.places().0;
+            let is_same = |other: &&Self| other.is_of_semantics() && other.places().0 == place;
+            if !edit.is_of_semantics() {
+                texts.push(own(edit));
+            } else if !edits[..number].iter().any(|other| is_same(&other)) {
+                let together: Vec<Self> = edits.iter().filter(is_same).copied().collect();
+                texts.push(match operation(place) {
+                    Some(operation) => format!("{} on {}", Self::operand(&together, operation), at(place)),
+                    None => own(edit),
+                });
+            }
+        }
+        texts
+    }
+
+    /// Whether it adds something to the semantics of an operation, and nothing else.
+    fn is_of_semantics(&self) -> bool {
+        use Edit::{Acquire, MakeAvailable, MakeVisible, Release, Semantics};
+        matches!(self, MakeAvailable(_) | MakeVisible(_) | Semantics(..) | Release(..) | Acquire(..))
+    }
+
+    /// What edits of the semantics of an operation add: the memory order that it gets, storage classes and flags.
+    fn operand(edits: &[Self], operation: Operation) -> String {
+        let mut changed = operation.clone();
+        Self::in_order(edits.iter()).for_each(|edit| edit.change(&mut changed));
+        let has_order = (changed.acquire, changed.release) != (operation.acquire, operation.release);
+        let order = match (changed.acquire, changed.release) {
+            (true, true) => "AcquireRelease",
+            (true, false) => "Acquire",
+            _ => "Release",
+        };
+        let mut parts: Vec<String> = has_order.then(|| order.to_owned()).into_iter().collect();
+        for edit in edits {
+            if let Self::Semantics(_, class) | Self::Release(_, class) | Self::Acquire(_, class) = edit {
+                let class = format!("{class:?}Memory");
+                let is_new = !parts.contains(&class);
+                parts.extend(is_new.then_some(class));
+            }
+        }
+        let has = |flag: fn(&Self) -> bool, name: &str| edits.iter().any(flag).then(|| name.to_owned());
+        parts.extend(has(|edit| matches!(edit, Self::MakeAvailable(_)), "MakeAvailable"));
+        parts.extend(has(|edit| matches!(edit, Self::MakeVisible(_)), "MakeVisible"));
+        parts.join("|")
+    }
+
     /// The operations that it changes, or between which it inserts another.
     pub fn places(&self) -> (P, Option<P>) {
         match *self {

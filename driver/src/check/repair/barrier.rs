@@ -10,7 +10,7 @@ use super::change::{self, Changed};
 use super::place::{Around, At, Before, Gap, Text};
 use super::trial::{Trials, Tried};
 use crate::check::finding::{FoundAccess, Repair};
-use crate::check::words::coherent;
+use crate::check::words::{Sides, coherent};
 
 /// What a barrier consists of.
 struct BarrierForm {
@@ -115,6 +115,17 @@ struct Seen {
     between_workgroups: bool,
 }
 
+/// Barriers of the kernel that a repair may complete.
+const MAX_COMPLETED: usize = 6;
+
+/// How barriers that are there get to order the two accesses, too.
+#[derive(Clone, Copy)]
+struct Completion {
+    sides: Sides,
+    /// Whether the memory must be `coherent`, too.
+    coherent: bool,
+}
+
 /// Barriers that may be the repair.
 #[derive(Clone, Default)]
 struct Attempt {
@@ -165,6 +176,9 @@ impl UnrepairedRace<'_> {
             .collect();
         let sets = [vec![between.clone()], vec![end.clone()], vec![between.clone(), end]];
         attempts.extend(sets.into_iter().filter_map(|set| set.into_iter().collect::<Option<Vec<_>>>()).map(attempt));
+        if let Some(repair) = self.completed(text.barriers_around(first, second), trials) {
+            return BarrierSearch::Repair { repair, only_at_the_end: false };
+        }
         let kinds = kinds(self.language, self.kernel, self.class);
         let mut seen = Seen::default();
         for attempt in attempts {
@@ -199,6 +213,57 @@ impl UnrepairedRace<'_> {
     /// is needed.
     fn races_between_workgroups(&self, seen: &Seen) -> bool {
         seen.between_workgroups && self.class != Class::Workgroup
+    }
+
+    /// The repair by barriers that are there, as few of them as suffice, without others.
+    fn completed(&self, mut barriers: Vec<Vec<At>>, trials: &mut Trials<'_>) -> Option<Repair> {
+        // A barrier for other memory is one more in WGSL, wherever it is; in GLSL a barrier needs memory barriers.
+        if self.language != Language::Glsl || self.class == Class::Workgroup || barriers.len() > MAX_COMPLETED {
+            return None;
+        }
+        let mut is_silent = |barriers: &[Vec<At>], by: Completion| {
+            let changed = self.with_completed(barriers, by);
+            trials.run(&changed) == Tried::Silent && trials.in_all(&changed) == Tried::Silent
+        };
+        let strongest = Completion { sides: Sides::Both, coherent: true };
+        if barriers.is_empty() || !is_silent(&barriers, strongest) {
+            return None;
+        }
+        for at in (0..barriers.len()).rev() {
+            let mut fewer = barriers.clone();
+            fewer.remove(at);
+            if !fewer.is_empty() && is_silent(&fewer, strongest) {
+                barriers = fewer;
+            }
+        }
+        let coherent = !is_silent(&barriers, Completion { coherent: false, ..strongest });
+        let of = |sides| Completion { sides, coherent };
+        let one = [Sides::Before, Sides::After].into_iter().find(|sides| is_silent(&barriers, of(*sides)));
+        let by = of(one.unwrap_or(Sides::Both));
+        let text = Text::new(self.kernel);
+        let insts: Vec<Inst> = barriers.iter().filter_map(|copies| text.inst(*copies.first()?)).collect();
+        let side = by.sides.text();
+        let places: Vec<String> =
+            insts.iter().map(|&inst| format!("{side} {}", barrier_at(self.kernel, inst))).collect();
+        let function = if self.class == Class::Image { "memoryBarrierImage()" } else { "memoryBarrierBuffer()" };
+        let coherent = if by.coherent { self.coherent() } else { String::new() };
+        let text = format!("{function} {}{coherent}", places.join(", and "));
+        Some(Repair { text, line: self.kernel.line_of(*insts.first()?).cloned() })
+    }
+
+    fn with_completed(&self, barriers: &[Vec<At>], by: Completion) -> Kernel {
+        let mut changed = Changed::new(self.kernel, self.language).on(by.sides);
+        if by.coherent {
+            changed.coherent(self.sites);
+        }
+        barriers.iter().flatten().for_each(|&at| changed.complete(at, self.class));
+        changed.finish()
+    }
+
+    /// The declaration that a repair needs, too, in a sentence.
+    fn coherent(&self) -> String {
+        let has_flags = self.kernel.memory_model == MemoryModel::Vulkan;
+        format!(", with {}", coherent(self.language, has_flags, &self.place))
     }
 
     /// Tries barriers, and those in place of the barriers with which they diverge.
@@ -291,11 +356,7 @@ impl UnrepairedRace<'_> {
             let others = others.iter().map(|other| format!("{other} and ")).collect::<String>();
             places.push(format!("in place of {others}{last}"));
         }
-        let has_flags = self.kernel.memory_model == MemoryModel::Vulkan;
-        let coherent = match kind.coherent {
-            false => String::new(),
-            true => format!(", with {}", coherent(self.language, has_flags, &self.place)),
-        };
+        let coherent = if kind.coherent { self.coherent() } else { String::new() };
         let places = match &attempt.gaps[..] {
             [_] => places.join(", "),
             _ => places.join(", and "),
@@ -333,6 +394,10 @@ impl UnrepairedRace<'_> {
                 format!("after {earlier} and before {later}: before {}", outer(before))
             }
             Gap::After { .. } => format!("directly after {earlier}"),
+            Gap::LoopEnd { condition: Some(number), .. } => format!(
+                "at the end of the loop, between {} and the next iteration: the condition first reads into a variable",
+                named(self.accesses[*number])
+            ),
             Gap::LoopEnd { last, .. } => {
                 let last = last.as_ref().map_or(String::new(), |line| format!(", after line {}", line.line));
                 format!("at the end of the loop{last}, before the next iteration")

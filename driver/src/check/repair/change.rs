@@ -429,14 +429,22 @@ impl Changed {
                 let other = matches!(site.action, SiteAction::Atomic { .. }) && class_of(site) != class;
                 let fence = fence_of(&self.kernel, if other { &all[..] } else { std::slice::from_ref(&class) });
                 let is_barrier = matches!(site.action, SiteAction::Barrier { .. });
-                let sides = if is_barrier { self.sides } else { Sides::Both };
-                if sides != Sides::After {
-                    self.insert(at, [fence.clone()]);
-                }
-                if sides != Sides::Before {
-                    self.insert(after, [fence]);
-                }
+                self.fences(at, &fence, if is_barrier { self.sides } else { Sides::Both });
             }
+        }
+    }
+
+    /// Memory barriers for a class at a control barrier of GLSL.
+    pub(super) fn complete(&mut self, barrier: At, class: Class) {
+        self.fences(barrier, &fence(&self.kernel, class), self.sides);
+    }
+
+    fn fences(&mut self, at: At, fence: &InstData, sides: Sides) {
+        if sides != Sides::After {
+            self.insert(at, [fence.clone()]);
+        }
+        if sides != Sides::Before {
+            self.insert(At { index: at.index + 1, ..at }, [fence.clone()]);
         }
     }
 }

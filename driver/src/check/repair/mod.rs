@@ -354,35 +354,42 @@ impl DispatchRun<'_> {
         let Some(mut trials) = Trials::new(self, data.clone(), own) else { return found };
         let language = names.language;
         let class = class_of(&data[0]);
-        let place = names.places[events[1]].to_string();
+        let [first, place] = events.map(|event| names.places[event].to_string());
+        let place = if names.have_two_references(slice) { format!("{first} and {place}") } else { place };
         let sites = [&data[0], &data[1]];
         let sides = &self.sides(slice, (pair, updates));
-        let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
-        if names.have_two_references(slice) {
+        let is_of_workgroup = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
+        let mut seeks_barrier = is_of_workgroup;
+        let share_binding = |trials: &mut Trials<'_>, found: &mut Repairs| {
             let mut changed = Changed::new(kernel, language);
             // That of the first one, unless the second one could not write through it.
-            let [one, other] = if changed.is_writable(&data[0]) { [0, 1] } else { [1, 0] };
-            if changed.share_binding(&data[one], &data[other]).is_none() {
+            let [kept, other] = if changed.is_writable(&data[0]) { [0, 1] } else { [1, 0] };
+            if changed.share_binding(&data[kept], &data[other]).is_none() {
                 found.tried.push("no one binding can be for both");
-                return found;
+                return;
             }
-            let (kernel, one) = (&changed.finish(), names.one_binding(events[one], events[other]));
+            let (kernel, one) = (&changed.finish(), names.one_binding(events[kept], events[other]));
             if trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent {
                 found.repairs.push(one);
-                return found;
+                return;
             }
             found.tried.push("one binding for both was tried");
-            if seeks_barrier {
-                let race = UnrepairedRace { kernel, language, sites, sides, class, place };
-                match race.barriers(&mut trials) {
-                    BarrierSearch::Repair { repair, .. } => {
-                        found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
-                    }
-                    BarrierSearch::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
-                    BarrierSearch::BetweenWorkgroups => found.reasons.push(BETWEEN_WORKGROUPS_OF_ONE.to_owned()),
-                    BarrierSearch::Nothing => found.tried.push(barriers_tried(kernel, sites)),
-                }
+            if !is_of_workgroup {
+                return;
             }
+            let place = names.places[events[kept]].to_string();
+            let race = UnrepairedRace { kernel, language, sites, sides, class, place };
+            match race.barriers(trials) {
+                BarrierSearch::Repair { repair, .. } => {
+                    found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
+                }
+                BarrierSearch::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
+                BarrierSearch::BetweenWorkgroups => found.reasons.push(BETWEEN_WORKGROUPS_OF_ONE.to_owned()),
+                BarrierSearch::Nothing => found.tried.push(barriers_tried(kernel, sites)),
+            }
+        };
+        if names.needs_one_reference(slice) {
+            share_binding(&mut trials, &mut found);
             return found;
         }
         // Without atomics it is barriers that order, and they do so in each order of the invocations.
@@ -438,6 +445,9 @@ impl DispatchRun<'_> {
                 BarrierSearch::Nothing => found.tried.push(barriers_tried(kernel, sites)),
             }
         }
+        if found.repairs.is_empty() && names.have_two_references(slice) {
+            share_binding(&mut trials, &mut found);
+        }
         found
     }
 }
@@ -461,8 +471,8 @@ fn barriers_tried(kernel: &Kernel, sites: [&SiteData; 2]) -> &'static str {
     }
 }
 
-/// Whether an edit completes an atomic operation or a fence.
+/// Whether an edit completes what orders the two accesses: an atomic operation, a fence, or their declaration.
 fn completes(edit: &TraceEdit) -> bool {
-    use Edit::{Acquire, Order, Release, Semantics, Widen};
-    matches!(edit, TraceEdit::Code(Order(..) | Release(..) | Acquire(..) | Semantics(..) | Widen(..)))
+    use Edit::{Acquire, Coherent, Order, Release, Semantics, Widen};
+    matches!(edit, TraceEdit::Code(Order(..) | Release(..) | Acquire(..) | Semantics(..) | Widen(..) | Coherent(..)))
 }

@@ -37,6 +37,9 @@ pub(super) enum Gap {
         at: At,
         /// The last line of the body.
         last: Option<SourceLine>,
+        /// Which of the two is in the condition at the end of the loop, so that the place is after it within a
+        /// statement.
+        condition: Option<usize>,
     },
 }
 
@@ -333,7 +336,37 @@ impl<'k> Text<'k> {
         let body = blocks.start..(block + 1).min(continuing.max(blocks.start + 1));
         let calls = self.kernel.words_of_calls(self.insts(block)[index]);
         let lines = body.flat_map(|block| self.insts(block)).filter_map(|&inst| self.line_in(inst, &calls));
-        Some(Gap::LoopEnd { at: At { block, index }, last: lines.max_by_key(|line| line.line).cloned() })
+        let last = lines.max_by_key(|line| line.line).cloned();
+        // Only a back edge of a loop that tests at its end has a condition.
+        let line = self.line(block, index).filter(|_| self.kernel.targets(self.kernel.layout[block]).len() > 1);
+        let tests = |at: &At| {
+            let own = self.inst(*at).and_then(|inst| self.line_in(inst, &calls));
+            at.block >= continuing
+                && own.zip(line).is_some_and(|(own, line)| (&own.file, own.line) == (&line.file, line.line))
+        };
+        let condition = [first, second].iter().rposition(tests);
+        Some(Gap::LoopEnd { at: At { block, index }, last, condition })
+    }
+
+    /// The control barriers of workgroups between two instructions in the text, and elsewhere in the innermost loop
+    /// that has both; of each all copies, as calls of its function make them.
+    pub(super) fn barriers_around(&self, first: At, second: At) -> Vec<Vec<At>> {
+        let loops = self.constructs.iter().filter(|construct| construct.continuing.is_some());
+        let around = loops.filter(|around| [first, second].iter().all(|at| around.blocks.contains(&at.block)));
+        let around = around.map(|construct| construct.blocks.clone()).min_by_key(ExactSizeIterator::len);
+        let (first, second) = (first.min(second), first.max(second));
+        let is_there = |at: &At| match &around {
+            Some(blocks) => blocks.contains(&at.block),
+            None => (first..second).contains(at),
+        };
+        let waits = |at: &At| matches!(self.data(*at), InstData::Barrier { execution: Scope::Workgroup, .. });
+        let all: Vec<At> = (0..self.kernel.layout.len())
+            .flat_map(|block| (0..self.insts(block).len()).map(move |index| At { block, index }))
+            .filter(waits)
+            .collect();
+        let word = |at: &At| self.kernel.origins[self.insts(at.block)[at.index]];
+        let words: BTreeSet<u32> = all.iter().filter(|at| is_there(at)).map(word).collect();
+        words.iter().map(|own| all.iter().filter(|at| word(at) == *own).copied().collect()).collect()
     }
 
     /// The line of an instruction in the function that was inlined by these calls.

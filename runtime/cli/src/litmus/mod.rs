@@ -425,7 +425,7 @@ fn are_apart(program: &Program, race: &Execution) -> bool {
 fn edits(decided: &Decided, repair: &Repair) -> Vec<String> {
     let program = &decided.test.program;
     match decided.language {
-        Some(language) => repair.edits.iter().map(|edit| derive::edit_words(program, edit, language)).collect(),
+        Some(language) => derive::edit_words(program, &repair.edits, language),
         None => repair.edits.iter().map(|edit| words(program, &[*edit])).collect(),
     }
 }

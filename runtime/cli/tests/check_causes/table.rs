@@ -325,19 +325,28 @@ pub(super) const CAUSES: &[Cause] = &[
         title: "Two bindings are the same memory",
         text: "The application has bound one buffer twice. A compiler may take two variables for two memories and \
             move an access through one past an access through the other, and by the memory model no barrier of a \
-            kernel orders accesses through different bindings.",
+            kernel orders a write before accesses through another binding.",
         options: "--bind 0.0=zeros:256 --bind 0.1=0.0 --bind 0.2=zeros:256",
         profile: "--check",
         rule: RAW,
         repair: "one binding for all accesses, or two dispatches with a barrier of the API between them.",
         versions: &[
-            Version::new("comp", "are the same memory, but no barrier orders accesses through different bindings")
-                .with_runs(&[ONE_BINDING]),
-            Version::new("wgsl", "are the same memory, but no barrier orders accesses through different bindings")
-                .how("WebGPU rejects such a bind group, Vulkan does not.")
-                .with_runs(&[ONE_BINDING]),
-            Version::new("spvasm", "are the same memory, but no barrier orders accesses through different descriptors")
-                .with_runs(&[ONE_BINDING]),
+            Version::new(
+                "comp",
+                "are the same memory, but no barrier orders a write before accesses through another binding",
+            )
+            .with_runs(&[ONE_BINDING]),
+            Version::new(
+                "wgsl",
+                "are the same memory, but no barrier orders a write before accesses through another binding",
+            )
+            .how("WebGPU rejects such a bind group, Vulkan does not.")
+            .with_runs(&[ONE_BINDING]),
+            Version::new(
+                "spvasm",
+                "are the same memory, but no barrier orders a write before accesses through another descriptor",
+            )
+            .with_runs(&[ONE_BINDING]),
         ],
         without: "",
     },

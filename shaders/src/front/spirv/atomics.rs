@@ -13,6 +13,12 @@ use crate::ir::{self, AtomicOp, InstData, Scope, Semantics, Value, Width};
 /// The bit of `SequentiallyConsistent` in memory semantics.
 pub(super) const SEQUENTIALLY_CONSISTENT: u32 = spirv::MemorySemantics::SEQUENTIALLY_CONSISTENT.bits();
 
+/// The bits of memory semantics of which one at most is set: the memory order.
+const ORDERS: u32 = spirv::MemorySemantics::ACQUIRE.bits()
+    | spirv::MemorySemantics::RELEASE.bits()
+    | spirv::MemorySemantics::ACQUIRE_RELEASE.bits()
+    | SEQUENTIALLY_CONSISTENT;
+
 /// Memory operand of an atomic.
 struct AtomicPointer {
     pointer: Pointer,
@@ -181,6 +187,10 @@ impl Translator<'_> {
         if self.sections.is_vulkan_memory_model() && bits & SEQUENTIALLY_CONSISTENT != 0 {
             let rule = "VUID-StandaloneSpirv-MemorySemantics-10866";
             return Err(format!("SequentiallyConsistent semantics in the Vulkan memory model ({rule})"));
+        }
+        if (bits & ORDERS).count_ones() > 1 {
+            let rule = "VUID-StandaloneSpirv-MemorySemantics-10865";
+            return Err(format!("semantics {bits:#x} have more than one memory order ({rule})"));
         }
         Ok(Semantics(bits))
     }

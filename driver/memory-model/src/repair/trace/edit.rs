@@ -38,6 +38,27 @@ pub enum Memory {
 }
 
 impl TraceEdit {
+    /// Edits as texts, those of the semantics of one operation together: a repair of the race `pair` of `trace`. `words`
+    /// are those of a language for an edit, in place of the memory model's.
+    pub fn texts(
+        edits: &[Self],
+        (trace, pair): (&Trace, (usize, usize)),
+        names: &dyn Names,
+        words: impl Fn(&Self) -> Option<String>,
+    ) -> Vec<String> {
+        let own = |edit: &Self| words(edit).unwrap_or_else(|| edit.text(trace, pair, names));
+        let executed = |site| Some(trace.events.iter().find(|event| event.site == Some(site))?.operation.clone());
+        let code: Vec<Edit<Site>> = edits
+            .iter()
+            .filter_map(|edit| match edit {
+                Self::Code(edit) => Some(*edit),
+                Self::Api(_) => None,
+            })
+            .collect();
+        let code = Edit::texts(&code, |edit| own(&Self::Code(*edit)), executed, &|site| names.site(site));
+        code.into_iter().chain(edits.iter().filter(|edit| matches!(edit, Self::Api(_))).map(own)).collect()
+    }
+
     /// The edit as text: a repair of the race `pair` of `trace`, whose accesses decide about access flags.
     pub fn text(&self, trace: &Trace, pair: (usize, usize), names: &dyn Names) -> String {
         match self {

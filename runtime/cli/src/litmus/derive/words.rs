@@ -5,12 +5,20 @@ use spelter_memory_model::program::{Place, Program};
 use spelter_memory_model::repair::{Edit, shared_barrier};
 use spelter_shaders::ir::MemoryModel;
 
-/// The edit as text: "after line 12: workgroupBarrier()".
-pub(in crate::litmus) fn edit_words(program: &Program, edit: &Edit, language: MemoryModel) -> String {
-    let at = |(thread, at): (usize, usize)| {
-        let name = || format!("{}:{}", program.threads[thread].name, at + 1);
-        line(program.threads[thread].code[at].place).unwrap_or_else(name)
-    };
+/// The edits as texts: "after line 12: workgroupBarrier()".
+pub(in crate::litmus) fn edit_words(program: &Program, edits: &[Edit], language: MemoryModel) -> Vec<String> {
+    let executed = |at| program.operations().find(|(place, _)| *place == at).map(|(_, operation)| operation.clone());
+    let own = |edit: &Edit| one(program, edit, language);
+    Edit::texts(edits, own, executed, &|place| name(program, place))
+}
+
+fn name(program: &Program, (thread, at): (usize, usize)) -> String {
+    let name = || format!("{}:{}", program.threads[thread].name, at + 1);
+    line(program.threads[thread].code[at].place).unwrap_or_else(name)
+}
+
+fn one(program: &Program, edit: &Edit, language: MemoryModel) -> String {
+    let at = |place| name(program, place);
     let Edit::Barrier(first, second, class) = *edit else { return edit.text(&at) };
     let Some(place) = shared_barrier(program, first, second) else { return edit.text(&at) };
     let (side, access) = if place.after { ("after", first) } else { ("before", second) };
