@@ -99,6 +99,8 @@ pub(super) enum BarrierSearch {
 
 /// Places for barriers.
 struct Places {
+    /// Where the two sides begin.
+    begins: [At; 2],
     /// The end of what comes first in the text, and the beginning of the other.
     ends: Option<(At, At)>,
     /// Between the two, and at the end of the loop around them, with their order in the text.
@@ -161,13 +163,15 @@ impl UnrepairedRace<'_> {
         };
         let between = ends.and_then(|(first, second)| text.between(first, second)).map(|gap| (gap, order));
         let end = text.loop_end(first, second).map(|gap| (gap, [0, 1]));
-        Some(Places { ends, between, end })
+        Some(Places { begins: [first, second], ends, between, end })
     }
 
     /// The barriers that silence a race of two invocations of a workgroup.
     pub(super) fn barriers(&self, trials: &mut Trials<'_>) -> BarrierSearch {
         let text = Text::new(self.kernel);
-        let Some(Places { ends, between, end }) = self.places(&text) else { return BarrierSearch::Nothing };
+        let Some(Places { begins: [first, second], ends, between, end }) = self.places(&text) else {
+            return BarrierSearch::Nothing;
+        };
         let attempt = |gaps: Vec<(Gap, [usize; 2])>| Attempt { gaps, ..Attempt::default() };
         let mut attempts: Vec<Attempt> = ends
             .map_or_else(Vec::new, |(first, second)| text.subgroup_barriers(first, second))
@@ -396,7 +400,7 @@ impl UnrepairedRace<'_> {
             Gap::After { .. } => format!("directly after {earlier}"),
             Gap::LoopEnd { condition: Some(number), .. } => format!(
                 "at the end of the loop, between {} and the next iteration: the condition first reads into a variable",
-                named(self.accesses[*number])
+                named(&self.sides[*number].accesses[0])
             ),
             Gap::LoopEnd { last, .. } => {
                 let last = last.as_ref().map_or(String::new(), |line| format!(", after line {}", line.line));
