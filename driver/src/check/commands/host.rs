@@ -108,6 +108,12 @@ impl HostDependencies {
         is_known
     }
 
+    /// Bytes of host memory that they occupy, about.
+    pub(super) fn bytes(&self) -> u64 {
+        let of = |known: &HostDependency| size_of::<HostDependency>() + size_of_val(&*known.set);
+        self.0.iter().map(|known| of(known) as u64).sum()
+    }
+
     /// Whether the host may read what the barrier of this event made visible.
     pub(super) fn is_known(&self, event: u64) -> bool {
         self.0.iter().any(|known| known.event == event && known.is_known)

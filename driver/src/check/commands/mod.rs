@@ -76,6 +76,9 @@ struct AccessInfo {
     example: Option<(u64, Invocation)>,
 }
 
+/// Orders that another access may share: of the queues, kinds of commands and reads and writes that take turns.
+const RECENT_ORDERS: usize = 8;
+
 /// When the host accessed memory, whether it wrote, and by which instruction.
 type HostAccess = (u64, bool, Option<usize>);
 
@@ -99,6 +102,8 @@ struct LogState {
     /// By [`AccessId`], from 1.
     accesses: Vec<AccessInfo>,
     orders: Vec<Ordered>,
+    /// The last ones of them, which other accesses may share.
+    recent: [u32; RECENT_ORDERS],
     /// The numbers of accesses and of pages at which the log is cleaned next.
     clean_at: (usize, usize),
     current: Option<Current>,
@@ -273,7 +278,6 @@ impl Commands {
         let mut state = self.state.lock();
         state.current = None;
         *self.running.lock() = None;
-        state.clean(checker);
         let Some(submitted) = state.submitted.remove(&id) else { return };
         let queue = id.queue as u32;
         let all = state.signal(Some(queue), submitted, Stages::COMMANDS);
@@ -283,6 +287,7 @@ impl Commands {
             let signal = state.signal(Some(queue), submitted, Stages::first_scope(*stages));
             state.signals.counter_signalled(counter, *value, signal);
         }
+        state.clean(checker);
     }
 }
 
@@ -344,9 +349,22 @@ impl LogState {
         id
     }
 
+    /// An order for accesses that happen now: those between the same dependencies share one if they are alike.
     fn order(&mut self, point: Point, extent: Range<u64>) -> u32 {
-        self.orders.push(Ordered { order: Order::new(point, self.events.next()), extent });
-        (self.orders.len() - 1) as u32
+        let next = self.events.next();
+        let known = self.recent.iter().copied().find(|&order| {
+            self.orders.get(order as usize).is_some_and(|ordered| ordered.order.is_of(&point, next))
+        });
+        if let Some(order) = known {
+            let both = &mut self.orders[order as usize].extent;
+            *both = both.start.min(extent.start)..both.end.max(extent.end);
+            return order;
+        }
+        self.orders.push(Ordered { order: Order::new(point, next), extent });
+        let order = (self.orders.len() - 1) as u32;
+        self.recent.rotate_right(1);
+        self.recent[0] = order;
+        order
     }
 
     /// The host accesses memory, by an instruction of the program if it is known.

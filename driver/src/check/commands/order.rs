@@ -16,7 +16,7 @@ use super::scope::{Accesses, Side, Stage, Stages};
 use super::signalled::{Signal, SignalSet, SignalUnion};
 
 /// What a later access needs to know of its place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Point {
     /// The queue; `None` is the host.
     pub(super) queue: Option<u32>,
@@ -92,10 +92,28 @@ impl Order {
         self.host.is_some() || self.at.queue.is_none()
     }
 
-    /// Whether nothing that is submitted from now on, and nothing that the host does, can race with it.
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether nothing that was submitted by event `oldest` or later, and nothing that the host does, can race with it.
+    pub(super) fn is_over(&self, oldest: u64) -> bool {
         let is_seen = || self.progress.all().all(|reaches| self.is_seen_by_host(reaches));
-        self.is_settled() && (self.at.queue.is_none() || !self.at.access.writes() || is_seen())
+        self.precedes_submission(oldest) && (!self.may_host_lack() || is_seen())
+    }
+
+    /// Whether the host may read a value of it that is not visible to the host.
+    fn may_host_lack(&self) -> bool {
+        self.at.queue.is_some() && self.at.access.writes()
+    }
+
+    /// Whether no dependency has been followed, and it is where another access is that happens now.
+    pub(super) fn is_of(&self, point: &Point, next: u64) -> bool {
+        self.born == next && self.at == *point && self.progress == ChainState::default()
+    }
+
+    /// Bytes of host memory that it occupies, about.
+    pub(super) fn bytes(&self) -> u64 {
+        let parts = self.set.iter().map(|set| &set.then).chain([&self.progress]).map(|state| state.ranged.len()).sum();
+        let others = [(parts, size_of::<(u64, Part)>()), (self.set.len(), size_of::<SetEvent<ChainState>>())];
+        let others = others.into_iter().map(|(count, size): (usize, usize)| (count * size) as u64);
+        size_of::<Self>() as u64 + others.sum::<u64>() + self.to_host.bytes()
     }
 
     /// Adds the signals that it comes before and that something may still wait for.
@@ -125,7 +143,7 @@ impl Order {
     }
 
     /// Whether the host knew of it before that submission, or it is the host's and came before.
-    fn precedes_submission(&self, submitted: u64) -> bool {
+    pub(super) fn precedes_submission(&self, submitted: u64) -> bool {
         match self.at.queue {
             None => self.at.submitted <= submitted,
             Some(_) => self.host.is_some_and(|host| host < submitted),
@@ -160,11 +178,10 @@ impl Order {
                     // The wait is on the same queue, so what the host knew is ordered before it and visible to it: only
                     // the host may lack something.
                     let is_known = self.precedes_submission(*submitted);
-                    let may_host_lack = self.at.queue.is_some() && self.at.access.writes();
-                    if is_known && may_host_lack {
+                    if is_known && self.may_host_lack() {
                         self.see_all(*queue, Stages::COMMANDS);
                     }
-                    if (!is_known || may_host_lack) && self.is_in_scope(Some(*queue), *submitted, *stages) {
+                    if (!is_known || self.may_host_lack()) && self.is_in_scope(Some(*queue), *submitted, *stages) {
                         let (queue, object, then) = (*queue, *object, self.progress.clone());
                         self.set.push(SetEvent { number, queue, object, then });
                     }
@@ -311,7 +328,7 @@ impl Order {
         let ChainState { memory, ranged, .. } = &mut self.progress;
         let mut all_changed = barriers.iter().any(|barrier| barrier.memory.is_none()) || then.is_some();
         let parts = ranged.iter_mut().map(|(&start, part)| (Some(start), &mut part.reaches));
-        for (place, reaches) in std::iter::once((None, memory)).chain(parts) {
+        for (place, reaches) in std::iter::once((None, &mut *memory)).chain(parts) {
             let from = available(place, reaches);
             let chained = barriers.iter().filter(|barrier| !from.and(barrier.src.stages).is_empty());
             let more = chained.fold(Stages::NONE, |more, barrier| more.or(barrier.dst.stages));
@@ -324,7 +341,7 @@ impl Order {
         for (place, stages) in released {
             let reaches = match place {
                 Some(start) => ranged.get_mut(&start).map(|part| &mut part.reaches),
-                None => Some(&mut self.progress.memory),
+                None => Some(&mut *memory),
             };
             if let Some(reach) = reaches.map(|reaches| reach_mut(reaches, queue)) {
                 reach.available = reach.available.or(stages);
