@@ -1,6 +1,7 @@
 //! Keeps the log small: drops accesses that nothing can race with any more, and dependencies that none follows.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -8,7 +9,7 @@ use foldhash::fast::FixedState;
 use super::memory::{AccessId, Cell, Pages, Sets};
 use super::order::Order;
 use super::signalled::SignalUnion;
-use super::{Checker, LogState};
+use super::{Checker, LogState, Ordered};
 
 /// Accesses that are kept at most: if more may still race, those that only the host can race with are forgotten, and if
 /// that is not enough, all.
@@ -84,6 +85,7 @@ impl LogState {
 
     /// Drops superseded accesses, and those that nothing races with.
     fn drop_accesses(&mut self, nothing_races_with: impl Fn(&Order) -> bool) {
+        let oldest = self.oldest();
         let Self { orders, accesses, cells, sets, .. } = self;
         let live = |id: AccessId| !nothing_races_with(&orders[accesses[id as usize - 1].order as usize].order);
         let mut numbers: HashMap<AccessId, AccessId, FixedState> = HashMap::default();
@@ -104,15 +106,28 @@ impl LogState {
         });
         self.reported = self.reported.iter().filter_map(|id| numbers.get(id).copied()).collect();
         self.unread = self.unread.iter().filter_map(|id| numbers.get(id).copied()).collect();
+        // The events so far have been followed: what is left of many orders is the same.
         let mut order_numbers: HashMap<u32, u32, FixedState> = HashMap::default();
-        let mut old: Vec<_> = std::mem::take(orders).into_iter().map(Some).collect();
+        let mut new_orders: HashMap<Order, u32, FixedState> = HashMap::default();
+        let mut extents: Vec<Range<u64>> = Vec::new();
         for access in &mut kept {
             let new = order_numbers.entry(access.order).or_insert_with(|| {
-                orders.extend(old[access.order as usize].take());
-                (orders.len() - 1) as u32
+                let Ordered { order, extent } = &orders[access.order as usize];
+                let mut order = order.clone();
+                order.forget(oldest);
+                let next = new_orders.len() as u32;
+                let new = *new_orders.entry(order).or_insert(next);
+                match extents.get_mut(new as usize) {
+                    Some(both) => *both = both.start.min(extent.start)..both.end.max(extent.end),
+                    None => extents.push(extent.clone()),
+                }
+                new
             });
             access.order = *new;
         }
+        let mut new_orders: Vec<_> = new_orders.into_iter().collect();
+        new_orders.sort_unstable_by_key(|(_, number)| *number);
+        *orders = new_orders.into_iter().zip(extents).map(|((order, _), extent)| Ordered { order, extent }).collect();
         (*accesses, *sets) = (kept, new_sets);
     }
 }

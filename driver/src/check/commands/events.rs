@@ -52,7 +52,7 @@ pub(super) enum SyncEvent {
 }
 
 /// An event that a queue set after an access or a dependency.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SetEvent<T> {
     /// Number in the log.
     pub(super) number: u64,

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::chain::{ChainState, Part, Reaches, add_stages, reach, reach_mut, stages};
+use super::chain::{ChainState, Part, QueueStages, Reach, Reaches, add_stages, reach, reach_mut, stages};
 use super::events::{Barrier, SetEvent, SyncEvent, SyncLog};
 use super::host::HostDependencies;
 use super::scope::{Accesses, Side, Stage, Stages};
@@ -41,7 +41,7 @@ pub(super) enum Lack {
 }
 
 /// The order of what comes after an access of a command, or of the host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Order {
     /// Where the access is.
     pub(super) at: Point,
@@ -103,9 +103,40 @@ impl Order {
         self.at.queue.is_some() && self.at.access.writes()
     }
 
-    /// Whether no dependency has been followed, and it is where another access is that happens now.
+    /// Whether it is the order of another access that happens now, before event `next`.
     pub(super) fn is_of(&self, point: &Point, next: u64) -> bool {
-        self.born == next && self.at == *point && self.progress == ChainState::default()
+        self.born == next && self.at == *point && *self == Self::new(*point, next)
+    }
+
+    /// Forgets what decides nothing for what was submitted by event `oldest` or later, once the log has no events that
+    /// it has followed: orders of which the same is left are equal then.
+    pub(super) fn forget(&mut self, oldest: u64) {
+        self.born = self.next;
+        if !self.precedes_submission(oldest) {
+            return;
+        }
+        // Before a barrier or a signal counts, all is visible to the queue's commands: what is left is a chain of
+        // barriers through the host's stage, and what the host sees.
+        self.at.submitted = 0;
+        self.host = self.host.map(|_| 0);
+        self.signals = SignalSet::default();
+        let host = Stages::of(Stage::Host);
+        let keep = |of: &mut QueueStages| {
+            of.iter_mut().for_each(|(_, stages)| *stages = stages.and(host));
+            of.retain(|(_, stages)| !stages.is_empty());
+        };
+        keep(&mut self.progress.after);
+        keep(&mut self.progress.seen);
+        for reaches in self.progress.all_mut() {
+            let of = |known: Reach| Reach {
+                available: known.available.and(host),
+                to_host: known.to_host,
+                ..Reach::default()
+            };
+            reaches.iter_mut().for_each(|(_, reach)| *reach = of(*reach));
+            reaches.retain(|(_, reach)| *reach != Reach::default());
+        }
+        self.progress.join(&(0..u64::MAX));
     }
 
     /// Bytes of host memory that it occupies, about.
@@ -157,11 +188,16 @@ impl Order {
             match event {
                 SyncEvent::Submission => {}
                 SyncEvent::Barrier { queue, submitted, barriers } => {
+                    barriers.iter().for_each(|Barrier { src, dst, .. }| self.to_host.pass(*queue, src, dst));
                     if self.precedes_submission(*submitted) {
-                        // A submission, too, makes visible to all of it what the host knows to be done.
+                        // A submission, too, makes visible to all of it what the host knows to be done. So it comes
+                        // before whatever the queue does from now on, and only the host may lack something.
+                        let is_to_host = |barrier: &Barrier| barrier.dst.stages.has(Stage::Host);
+                        if !self.may_host_lack() || !barriers.iter().any(is_to_host) {
+                            continue;
+                        }
                         self.see_all(*queue, Stages::COMMANDS);
                     }
-                    barriers.iter().for_each(|Barrier { src, dst, .. }| self.to_host.pass(*queue, src, dst));
                     self.barriers(number, (*queue, barriers), extent, None);
                 }
                 SyncEvent::Signal { queue, submitted, stages } => {
