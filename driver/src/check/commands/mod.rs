@@ -192,7 +192,7 @@ impl Commands {
 
     /// The host accesses memory.
     pub(in crate::check) fn host_accesses(&self, checker: &Checker, range: Range<u64>, writes: bool) {
-        self.state.lock().host_access(checker, range, writes, None);
+        self.state.lock().host_access(checker, range, writes);
     }
 
     /// Whether the dispatch that runs is a command of a queue.
@@ -352,9 +352,10 @@ impl LogState {
     /// An order for accesses that happen now: those between the same dependencies share one if they are alike.
     fn order(&mut self, point: Point, extent: Range<u64>) -> u32 {
         let next = self.events.next();
-        let known = self.recent.iter().copied().find(|&order| {
-            self.orders.get(order as usize).is_some_and(|ordered| ordered.order.is_of(&point, next))
-        });
+        let known =
+            self.recent.iter().copied().find(|&order| {
+                self.orders.get(order as usize).is_some_and(|ordered| ordered.order.is_of(&point, next))
+            });
         if let Some(order) = known {
             let both = &mut self.orders[order as usize].extent;
             *both = both.start.min(extent.start)..both.end.max(extent.end);
@@ -367,17 +368,16 @@ impl LogState {
         order
     }
 
-    /// The host accesses memory, by an instruction of the program if it is known.
-    fn host_access(
-        &mut self,
-        checker: &Checker,
-        range: Range<u64>,
-        writes: bool,
-        instruction: Option<usize>,
-    ) -> AccessId {
-        if range.is_empty() {
-            return 0;
+    /// The host accesses memory.
+    fn host_access(&mut self, checker: &Checker, range: Range<u64>, writes: bool) {
+        if !range.is_empty() {
+            let access = self.by_host(checker, writes, None);
+            self.accesses(checker, &[(access, range)]);
         }
+    }
+
+    /// An access of the host that happens now, by an instruction of the program if it is known.
+    fn by_host(&mut self, checker: &Checker, writes: bool, instruction: Option<usize>) -> Access {
         self.clean(checker);
         let access = if writes { Accesses::HOST_WRITE } else { Accesses::HOST_READ };
         let now = self.events.next();
@@ -393,7 +393,6 @@ impl LogState {
                 id
             }
         };
-        self.accesses(checker, &[(Access { point, id }, range)]);
-        id
+        Access { point, id }
     }
 }

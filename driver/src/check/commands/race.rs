@@ -31,6 +31,13 @@ impl LogState {
     /// Instructions that access words by turns make many runs, which have few different cells: what was found of a cell
     /// and an access for all memory of the command is found once.
     pub(super) fn accesses(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
+        self.compare_all(checker, list);
+        self.place(list);
+        self.close(checker, list);
+    }
+
+    /// Compares accesses with the earlier ones.
+    pub(super) fn compare_all(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
         let whole = extent(list.iter().map(|(_, range)| range));
         let mut runs = Vec::new();
         let mut ordered: HashMap<(Cell, AccessId), bool, FixedState> = HashMap::default();
@@ -45,9 +52,21 @@ impl LogState {
                 }
             }
         }
+    }
+
+    /// Accesses take their places. While no batch is submitted, nothing can race with what the host does: it takes
+    /// none, and what it stands for goes.
+    pub(super) fn place(&mut self, list: &[(Access, Range<u64>)]) {
+        let mut runs = Vec::new();
         let mut after: HashMap<(Cell, AccessId), Cell, FixedState> = HashMap::default();
         for (access, range) in list {
             let AccessKind { access: types, atomic, .. } = self.kind(access.id);
+            if access.point.queue.is_none() && self.submitted.is_empty() {
+                if types.writes() {
+                    self.cells.set(range.clone(), Cell::default());
+                }
+                continue;
+            }
             self.runs(range.clone(), &mut runs);
             for (run, cell) in runs.drain(..) {
                 let write = if types.writes() { access.id } else { cell.write };
@@ -63,7 +82,6 @@ impl LogState {
                 }
             }
         }
-        self.close(checker, list);
     }
 
     /// The last accesses of a cell that are in conflict with one that happens now.
