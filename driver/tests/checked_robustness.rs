@@ -181,6 +181,36 @@ fn a_hundred_thousand_command_buffers_need_bounded_memory() {
     assert!(grown < 64 << 20, "{grown} bytes since a tenth of the command buffers");
 }
 
+/// The host waits for each submission while the next one is on its way, and may read all: with a limit of some hundred
+/// accesses, nothing that can still race is forgotten. Without barriers to the host its reads can race, and are.
+#[test]
+fn accesses_that_were_waited_for_are_dropped_while_others_run() {
+    const SUBMISSIONS: u64 = 2000;
+    let forgotten = |to_host: A| {
+        let check = CheckOptions { memory: 1 << 20, log_accesses: 64, ..CheckOptions::default() };
+        let device = Device::new(DeviceOptions { check: Some(check), ..options() }).unwrap();
+        let words = Words::zeros(&device, SUBMISSIONS as usize);
+        let mut last = None;
+        for number in 0..SUBMISSIONS {
+            let command = recorded(&device, Flags::ONE_TIME_SUBMIT, |command| {
+                command.fill_buffer(&words.buffer, 4 * number, 4, number as u32).unwrap();
+                let memory = [MemoryBarrier { src_access: A::TRANSFER_WRITE, dst_access: to_host }];
+                command.pipeline_barrier(S::TRANSFER, S::HOST, &memory, &[]).unwrap();
+            });
+            let fence = device.create_fence(false);
+            device.queue().submit(&[&command], Some(&fence)).unwrap();
+            if let Some((fence, _)) = last.replace((fence, command)) {
+                assert!(fence.wait(None).unwrap());
+            }
+        }
+        device.queue().wait_idle().unwrap();
+        assert_eq!(device.take_findings(), []);
+        device.check_stats().commands_forgotten
+    };
+    assert_eq!(forgotten(A::HOST_READ), 0);
+    assert!(forgotten(A::empty()) > 0);
+}
+
 /// Of a semaphore only the last signals are kept. A later signal stands for one that was forgotten, which is counted.
 #[test]
 fn a_wait_for_a_signal_that_was_forgotten_is_counted() {

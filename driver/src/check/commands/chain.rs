@@ -1,6 +1,7 @@
 //! How far dependencies have carried an access: which stages come after it, and of a write, for which memory it is
 //! available and visible.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
@@ -8,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 use super::scope::{Accesses, Stage, Stages};
 
 /// How far a write has come towards a queue's later commands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Reach {
     /// Stages whose accesses are ordered after an availability operation for the write.
     pub(super) available: Stages,
@@ -37,8 +38,15 @@ pub(super) fn add_stages(of: &mut QueueStages, queue: u32, more: Stages) {
     }
 }
 
+/// A range of memory, from the address that it has as a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Part {
+    pub(super) end: u64,
+    pub(super) reaches: Reaches,
+}
+
 /// How far an access has come.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ChainState {
     /// Stages of queues that an execution dependency chain leads to.
     pub(super) after: QueueStages,
@@ -46,8 +54,8 @@ pub(super) struct ChainState {
     pub(super) seen: QueueStages,
     /// Of a write, how far it has come, for memory that is not in `ranged`.
     pub(super) memory: Reaches,
-    /// The same for memory that barriers with ranges name: disjoint ranges, ascending.
-    pub(super) ranged: Vec<(Range<u64>, Reaches)>,
+    /// The same for memory that barriers with ranges name: disjoint ranges, by their first addresses.
+    pub(super) ranged: BTreeMap<u64, Part>,
 }
 
 /// How far it has come towards a queue.
@@ -74,33 +82,76 @@ impl ChainState {
         Self { after: smallvec![(queue, host)], memory: smallvec![(queue, reach)], ..Self::default() }
     }
 
+    /// How far it has come at an address.
+    pub(super) fn at(&self, address: u64) -> &Reaches {
+        let part = self.ranged.range(..=address).next_back().filter(|(_, part)| address < part.end);
+        part.map_or(&self.memory, |(_, part)| &part.reaches)
+    }
+
+    /// How far it has come, for each part that is told apart.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Reaches> {
+        std::iter::once(&self.memory).chain(self.ranged.values().map(|part| &part.reaches))
+    }
+
+    /// The same, to be changed.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Reaches> {
+        std::iter::once(&mut self.memory).chain(self.ranged.values_mut().map(|part| &mut part.reaches))
+    }
+
     /// Makes `range` a union of parts of `ranged`, unless it is empty.
     pub(super) fn split(&mut self, range: &Range<u64>) {
         if range.start >= range.end {
             return;
         }
-        let Self { memory, ranged, .. } = self;
-        let mut parts = Vec::with_capacity(ranged.len() + 2);
-        let mut at = range.start;
-        for (part, reaches) in ranged.drain(..) {
-            if part.end <= range.start || range.end <= part.start {
-                parts.push((part, reaches));
-                continue;
+        self.cut(range.start);
+        self.cut(range.end);
+        let (mut at, mut gaps) = (range.start, SmallVec::<[Range<u64>; 4]>::new());
+        for (&start, part) in self.ranged.range(range.clone()) {
+            if at < start {
+                gaps.push(at..start);
             }
-            if at < part.start {
-                parts.push((at..part.start, memory.clone()));
-            }
-            let cuts = [part.start, part.start.max(range.start), part.end.min(range.end), part.end];
-            for cut in cuts.windows(2).filter(|cut| cut[0] < cut[1]) {
-                parts.push((cut[0]..cut[1], reaches.clone()));
-            }
-            at = part.end.max(at);
+            at = part.end;
         }
         if at < range.end {
-            parts.push((at..range.end, memory.clone()));
+            gaps.push(at..range.end);
         }
-        parts.sort_by_key(|(part, _)| part.start);
-        *ranged = parts;
+        for gap in gaps {
+            self.ranged.insert(gap.start, Part { end: gap.end, reaches: self.memory.clone() });
+        }
+    }
+
+    /// Divides the part that has this address within.
+    pub(super) fn cut(&mut self, address: u64) {
+        let Some((_, part)) = self.ranged.range_mut(..address).next_back() else { return };
+        if address < part.end {
+            let rest = Part { end: part.end, reaches: part.reaches.clone() };
+            part.end = address;
+            self.ranged.insert(address, rest);
+        }
+    }
+
+    /// Joins parts that are alike, of those that meet a range or touch it.
+    pub(super) fn join(&mut self, range: &Range<u64>) {
+        let first = self.ranged.range(..range.start).next_back().filter(|(_, part)| part.end >= range.start);
+        let mut next = Some(first.map_or(range.start, |(&start, _)| start));
+        let from = |next: Option<u64>| next.filter(|&next| next <= range.end);
+        while let Some((&start, part)) = from(next).and_then(|from| self.ranged.range(from..=range.end).next()) {
+            let end = part.end;
+            if part.reaches == self.memory {
+                self.ranged.remove(&start);
+                next = Some(end);
+                continue;
+            }
+            let after = self.ranged.get(&end).filter(|_| end <= range.end);
+            match after.filter(|after| after.reaches == part.reaches).map(|after| after.end) {
+                Some(longer) => {
+                    self.ranged.remove(&end);
+                    self.ranged.entry(start).and_modify(|part| part.end = longer);
+                    next = Some(start);
+                }
+                None => next = Some(end),
+            }
+        }
     }
 
     /// Asks for each part of a range with its own reach. Returns the first error, and the part.
@@ -109,16 +160,17 @@ impl ChainState {
         range: &Range<u64>,
         ask: impl Fn(&Reaches) -> Result<(), E>,
     ) -> Result<(), (E, Range<u64>)> {
+        let first = self.ranged.range(..=range.start).next_back().map_or(range.start, |(&start, _)| start);
         let mut at = range.start;
-        for (part, reaches) in &self.ranged {
-            if part.end <= at || range.end <= part.start {
+        for (&start, Part { end, reaches }) in self.ranged.range(first..range.end.max(first)) {
+            if *end <= at {
                 continue;
             }
-            if at < part.start {
-                ask(&self.memory).map_err(|error| (error, at..part.start))?;
+            if at < start {
+                ask(&self.memory).map_err(|error| (error, at..start))?;
             }
-            let end = part.end.min(range.end);
-            ask(reaches).map_err(|error| (error, at.max(part.start)..end))?;
+            let end = (*end).min(range.end);
+            ask(reaches).map_err(|error| (error, at.max(start)..end))?;
             at = end;
         }
         if at < range.end { ask(&self.memory).map_err(|error| (error, at..range.end)) } else { Ok(()) }

@@ -65,7 +65,7 @@ impl SyncEvent {
 }
 
 /// An event that a queue, or the host (`None`), set after an access or a dependency.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SetEvent<T> {
     /// Number in the log.
     pub(super) number: u64,

@@ -11,7 +11,7 @@ use super::scope::{Side, Stages};
 use super::signalled::{Signal, SignalSet, SignalUnion};
 
 /// A dependency to the host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct HostDependency {
     /// Its event in the log.
     event: u64,
@@ -27,7 +27,7 @@ struct HostDependency {
 }
 
 /// The dependencies of a write to the host.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct HostDependencies(Vec<HostDependency>);
 
 impl HostDependency {
@@ -57,7 +57,7 @@ impl HostDependencies {
 
     /// Another barrier: its second scope comes after what its first scope has.
     pub(super) fn pass(&mut self, queue: u32, src: &Side, dst: &Side) {
-        for known in &mut self.0 {
+        for known in self.0.iter_mut().filter(|known| !known.is_known) {
             if chains(&known.after, queue, src.stages) {
                 add_stages(&mut known.after, queue, dst.stages);
             }
@@ -106,6 +106,12 @@ impl HostDependencies {
             }
         }
         is_known
+    }
+
+    /// Bytes of host memory that they occupy, about.
+    pub(super) fn bytes(&self) -> u64 {
+        let of = |known: &HostDependency| size_of::<HostDependency>() + size_of_val(&*known.set);
+        self.0.iter().map(|known| of(known) as u64).sum()
     }
 
     /// Whether the host may read what the barrier of this event made visible.

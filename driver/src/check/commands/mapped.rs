@@ -2,8 +2,10 @@
 //! mapped memory, or maps memory with values of commands, it is about to read, so a missing dependency to the host is
 //! an advice.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+
+use foldhash::fast::FixedState;
 
 use super::memory::AccessId;
 use super::order::{Lack, Point};
@@ -42,15 +44,19 @@ impl LogState {
         }
         let submitted = self.events.next();
         let point = Point { queue: None, submitted, stage: Stage::Host, access: Accesses::HOST_READ };
-        for id in std::mem::take(&mut self.unread) {
+        let (mut settled, mut unread) = (Vec::new(), std::mem::take(&mut self.unread));
+        unread.retain(|&id| {
             let ordered = &mut self.orders[self.accesses[id as usize - 1].order as usize];
             ordered.order.follow(&self.events, &ordered.extent);
-            if !ordered.order.is_settled() {
-                self.unread.push(id);
-                continue;
+            if ordered.order.is_settled() {
+                settled.push(id);
             }
-            let found = self.invisible(id, &point);
-            if let Some(bytes) = found {
+            !ordered.order.is_settled()
+        });
+        self.unread = unread;
+        let invisible = self.invisible(&settled, &point);
+        for id in settled {
+            if let Some(bytes) = invisible.get(&id).cloned() {
                 self.reported.insert(id);
                 let info = &self.accesses[id as usize - 1];
                 let order = &self.orders[info.order as usize].order;
@@ -66,21 +72,29 @@ impl LogState {
         }
     }
 
-    /// Mapped bytes with the value of this write, which is not visible to the host.
-    fn invisible(&self, id: AccessId, point: &Point) -> Option<Range<u64>> {
-        let ordered = &self.orders[self.accesses[id as usize - 1].order as usize];
-        let mut found = None;
+    /// For each of these writes, mapped bytes with its value, which is not visible to the host.
+    fn invisible(&self, writes: &[AccessId], point: &Point) -> HashMap<AccessId, Range<u64>, FixedState> {
+        let mut found: HashMap<AccessId, Option<Range<u64>>, FixedState> =
+            writes.iter().map(|id| (*id, None)).collect();
+        let of = |id: AccessId| &self.orders[self.accesses[id as usize - 1].order as usize];
+        let mut extents: Vec<_> = writes.iter().map(|id| of(*id).extent.clone()).collect();
+        extents.sort_unstable_by_key(|extent| extent.start);
         for mapped in &self.mapped {
-            let range = mapped.start.max(ordered.extent.start)..mapped.end.min(ordered.extent.end);
-            if range.start >= range.end || found.is_some() {
-                continue;
-            }
-            self.cells.runs(range, |run, cell| {
-                if found.is_none() && cell.write == id {
-                    found = ordered.order.precedes(point, &run).err().map(|(_, bytes)| bytes);
+            let mut at = mapped.start;
+            // Writes may share what contains them.
+            for extent in &extents {
+                let range = at.max(extent.start)..mapped.end.min(extent.end);
+                if range.start >= range.end {
+                    continue;
                 }
-            });
+                at = range.end;
+                self.cells.runs(range, |run, cell| {
+                    if let Some(found @ None) = found.get_mut(&cell.write) {
+                        *found = of(cell.write).order.precedes(point, &run).err().map(|(_, bytes)| bytes);
+                    }
+                });
+            }
         }
-        found
+        found.into_iter().filter_map(|(id, bytes)| Some((id, bytes?))).collect()
     }
 }

@@ -209,6 +209,34 @@ impl<T: Copy + PartialEq + Default> Pages<T> {
         }
     }
 
+    /// Gives each run of equal values of a range another value. Runs end with their pages.
+    pub(super) fn update(&mut self, range: Range<u64>, mut new: impl FnMut(Range<u64>, T) -> T) {
+        for (number, part) in parts(range, CHUNK) {
+            let base = number * CHUNK;
+            let chunk = self.chunks.entry(number).or_insert_with(|| PageChunk::Even(T::default()));
+            let pages = match chunk {
+                PageChunk::Even(value) => {
+                    let value = new(base + part.start..base + part.end, *value);
+                    chunk.set(part, value);
+                    continue;
+                }
+                PageChunk::Pages(pages) => pages,
+            };
+            for (number, part) in parts(part, PAGE) {
+                let (page, base) = (&mut pages[number as usize], base + number * PAGE);
+                let mut at = part.start;
+                while at < part.end {
+                    let (end, known) = (page.run(at, part.end), page.at(at));
+                    let value = new(base + at..base + end, known);
+                    if value != known {
+                        page.set(at..end, value);
+                    }
+                    at = end;
+                }
+            }
+        }
+    }
+
     /// The value of a byte.
     pub(super) fn at(&self, address: u64) -> T {
         self.chunks.get(&(address / CHUNK)).map_or_else(T::default, |chunk| chunk.at(address % CHUNK))
@@ -383,7 +411,14 @@ mod tests {
                 range = range.start & !3..(range.end + 3) & !3;
             }
             let value = value % 7;
-            pages.set(range.clone(), value);
+            if next(2) == 0 {
+                pages.set(range.clone(), value);
+            } else {
+                pages.update(range.clone(), |run, known| {
+                    assert!(bytes[run.start as usize..run.end as usize].iter().all(|byte| *byte == known), "{run:?}");
+                    value
+                });
+            }
             bytes[range.start as usize..range.end as usize].fill(value);
         }
         pages.runs(0..3 * PAGE, |range, value| {

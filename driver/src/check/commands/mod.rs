@@ -77,6 +77,9 @@ struct AccessInfo {
     example: Option<(u64, Invocation)>,
 }
 
+/// Orders that another access may share: of the queues, kinds of commands and reads and writes that take turns.
+const RECENT_ORDERS: usize = 8;
+
 /// When the host accessed memory, whether it wrote, and by which instruction.
 type HostAccess = (u64, bool, Option<usize>);
 
@@ -100,6 +103,8 @@ struct LogState {
     /// By [`AccessId`], from 1.
     accesses: Vec<AccessInfo>,
     orders: Vec<Ordered>,
+    /// The last ones of them, which other accesses may share.
+    recent: [u32; RECENT_ORDERS],
     /// The numbers of accesses and of pages at which the log is cleaned next.
     clean_at: (usize, usize),
     current: Option<Current>,
@@ -195,7 +200,7 @@ impl Commands {
 
     /// The host accesses memory.
     pub(in crate::check) fn host_accesses(&self, checker: &Checker, range: Range<u64>, writes: bool) {
-        self.state.lock().host_access(checker, range, writes, None);
+        self.state.lock().host_access(checker, range, writes);
     }
 
     /// Whether the dispatch that runs is a command of a queue.
@@ -283,7 +288,6 @@ impl Commands {
         let mut state = self.state.lock();
         state.current = None;
         *self.running.lock() = None;
-        state.clean(checker);
         let Some(submitted) = state.submitted.remove(&id) else { return };
         let queue = id.queue as u32;
         let all = state.signal(Some(queue), submitted, Stages::COMMANDS);
@@ -293,6 +297,7 @@ impl Commands {
             let signal = state.signal(Some(queue), submitted, Stages::first_scope(*stages));
             state.signals.counter_signalled(counter, *value, signal);
         }
+        state.clean(checker);
     }
 }
 
@@ -354,22 +359,35 @@ impl LogState {
         id
     }
 
+    /// An order for accesses that happen now: those between the same dependencies share one if they are alike.
     fn order(&mut self, point: Point, extent: Range<u64>) -> u32 {
-        self.orders.push(Ordered { order: Order::new(point, self.events.next()), extent });
-        (self.orders.len() - 1) as u32
+        let next = self.events.next();
+        let known =
+            self.recent.iter().copied().find(|&order| {
+                self.orders.get(order as usize).is_some_and(|ordered| ordered.order.is_of(&point, next))
+            });
+        if let Some(order) = known {
+            let both = &mut self.orders[order as usize].extent;
+            *both = both.start.min(extent.start)..both.end.max(extent.end);
+            return order;
+        }
+        self.orders.push(Ordered { order: Order::new(point, next), extent });
+        let order = (self.orders.len() - 1) as u32;
+        self.recent.rotate_right(1);
+        self.recent[0] = order;
+        order
     }
 
-    /// The host accesses memory, by an instruction of the program if it is known.
-    fn host_access(
-        &mut self,
-        checker: &Checker,
-        range: Range<u64>,
-        writes: bool,
-        instruction: Option<usize>,
-    ) -> AccessId {
-        if range.is_empty() {
-            return 0;
+    /// The host accesses memory.
+    fn host_access(&mut self, checker: &Checker, range: Range<u64>, writes: bool) {
+        if !range.is_empty() {
+            let access = self.by_host(checker, writes, None);
+            self.accesses(checker, &[(access, range)]);
         }
+    }
+
+    /// An access of the host that happens now, by an instruction of the program if it is known.
+    fn by_host(&mut self, checker: &Checker, writes: bool, instruction: Option<usize>) -> Access {
         self.clean(checker);
         let access = if writes { Accesses::HOST_WRITE } else { Accesses::HOST_READ };
         let now = self.events.next();
@@ -385,7 +403,6 @@ impl LogState {
                 id
             }
         };
-        self.accesses(checker, &[(Access { point, id }, range)]);
-        id
+        Access { point, id }
     }
 }

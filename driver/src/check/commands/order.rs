@@ -7,14 +7,16 @@
 
 use std::ops::Range;
 
-use super::chain::{ChainState, Reaches, add_stages, reach, reach_mut, stages};
+use smallvec::SmallVec;
+
+use super::chain::{ChainState, Part, QueueStages, Reach, Reaches, add_stages, reach, reach_mut, stages};
 use super::events::{Barrier, SetEvent, SyncEvent, SyncLog};
 use super::host::HostDependencies;
 use super::scope::{Accesses, Side, Stage, Stages};
 use super::signalled::{Signal, SignalSet, SignalUnion};
 
 /// What a later access needs to know of its place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Point {
     /// The queue; `None` is the host.
     pub(super) queue: Option<u32>,
@@ -39,7 +41,7 @@ pub(super) enum Lack {
 }
 
 /// The order of what comes after an access of a command, or of the host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Order {
     /// Where the access is.
     pub(super) at: Point,
@@ -90,12 +92,59 @@ impl Order {
         self.host.is_some() || self.at.queue.is_none()
     }
 
-    /// Whether nothing that is submitted from now on, and nothing that the host does, can race with it.
-    pub(super) fn is_over(&self) -> bool {
-        let ChainState { memory, ranged, .. } = &self.progress;
-        let is_seen =
-            || self.is_seen_by_host(memory) && ranged.iter().all(|(_, reaches)| self.is_seen_by_host(reaches));
-        self.is_settled() && (self.at.queue.is_none() || !self.at.access.writes() || is_seen())
+    /// Whether nothing that was submitted by event `oldest` or later, and nothing that the host does, can race with it.
+    pub(super) fn is_over(&self, oldest: u64) -> bool {
+        let is_seen = || self.progress.all().all(|reaches| self.is_seen_by_host(reaches));
+        self.precedes_submission(oldest) && (!self.may_host_lack() || is_seen())
+    }
+
+    /// Whether the host may read a value of it that is not visible to the host.
+    fn may_host_lack(&self) -> bool {
+        self.at.queue.is_some() && self.at.access.writes()
+    }
+
+    /// Whether it is the order of another access that happens now, before event `next`.
+    pub(super) fn is_of(&self, point: &Point, next: u64) -> bool {
+        self.born == next && self.at == *point && *self == Self::new(*point, next)
+    }
+
+    /// Forgets what decides nothing for what was submitted by event `oldest` or later, once the log has no events that
+    /// it has followed: orders of which the same is left are equal then.
+    pub(super) fn forget(&mut self, oldest: u64) {
+        self.born = self.next;
+        if !self.precedes_submission(oldest) {
+            return;
+        }
+        // Before a barrier or a signal counts, all is visible to the queue's commands: what is left is a chain of
+        // barriers through the host's stage, and what the host sees.
+        self.at.submitted = 0;
+        self.host = self.host.map(|_| 0);
+        self.signals = SignalSet::default();
+        let host = Stages::of(Stage::Host);
+        let keep = |of: &mut QueueStages| {
+            of.iter_mut().for_each(|(_, stages)| *stages = stages.and(host));
+            of.retain(|(_, stages)| !stages.is_empty());
+        };
+        keep(&mut self.progress.after);
+        keep(&mut self.progress.seen);
+        for reaches in self.progress.all_mut() {
+            let of = |known: Reach| Reach {
+                available: known.available.and(host),
+                to_host: known.to_host,
+                ..Reach::default()
+            };
+            reaches.iter_mut().for_each(|(_, reach)| *reach = of(*reach));
+            reaches.retain(|(_, reach)| *reach != Reach::default());
+        }
+        self.progress.join(&(0..u64::MAX));
+    }
+
+    /// Bytes of host memory that it occupies, about.
+    pub(super) fn bytes(&self) -> u64 {
+        let parts = self.set.iter().map(|set| &set.then).chain([&self.progress]).map(|state| state.ranged.len()).sum();
+        let others = [(parts, size_of::<(u64, Part)>()), (self.set.len(), size_of::<SetEvent<ChainState>>())];
+        let others = others.into_iter().map(|(count, size): (usize, usize)| (count * size) as u64);
+        size_of::<Self>() as u64 + others.sum::<u64>() + self.to_host.bytes()
     }
 
     /// Adds the signals that it comes before and that something may still wait for.
@@ -132,7 +181,7 @@ impl Order {
     }
 
     /// Whether the host knew of it before that submission, or it is the host's and came before.
-    fn precedes_submission(&self, submitted: u64) -> bool {
+    pub(super) fn precedes_submission(&self, submitted: u64) -> bool {
         match self.at.queue {
             None => self.at.submitted <= submitted,
             Some(_) => self.host.is_some_and(|host| host < submitted),
@@ -146,16 +195,17 @@ impl Order {
             match event {
                 SyncEvent::Submission { .. } => {}
                 SyncEvent::Barrier { queue, submitted, barriers } => {
+                    barriers.iter().for_each(|Barrier { src, dst, .. }| self.to_host.pass(*queue, src, dst));
                     if self.precedes_submission(*submitted) {
-                        // A submission, too, makes visible to all of it what the host knows to be done.
+                        // A submission, too, makes visible to all of it what the host knows to be done. So it comes
+                        // before whatever the queue does from now on, and only the host may lack something.
+                        let is_to_host = |barrier: &Barrier| barrier.dst.stages.has(Stage::Host);
+                        if !self.may_host_lack() || !barriers.iter().any(is_to_host) {
+                            continue;
+                        }
                         self.see_all(*queue, Stages::COMMANDS);
                     }
-                    barriers.iter().for_each(|Barrier { src, dst, .. }| self.to_host.pass(*queue, src, dst));
-                    let follows = self.at.queue == Some(*queue) || !self.stages_after(*queue).is_empty();
-                    if follows && self.concerns(*queue, barriers, &self.progress) {
-                        let so_far = self.progress.clone();
-                        self.barriers(number, (*queue, barriers), extent, &so_far);
-                    }
+                    self.barriers(number, (*queue, barriers), extent, None);
                 }
                 SyncEvent::Signal { queue, submitted, stages } => {
                     if self.is_in_scope(*queue, *submitted, *stages) {
@@ -177,11 +227,10 @@ impl Order {
                     // The wait is on the same queue, so what the host knew is ordered before it and visible to it: only
                     // the host may lack something.
                     let is_known = self.precedes_submission(*submitted);
-                    let may_host_lack = self.at.queue.is_some() && self.at.access.writes();
-                    if is_known && may_host_lack {
+                    if is_known && self.may_host_lack() {
                         self.see_all(*queue, Stages::COMMANDS);
                     }
-                    if (!is_known || may_host_lack) && self.is_in_scope(Some(*queue), *submitted, *stages) {
+                    if (!is_known || self.may_host_lack()) && self.is_in_scope(Some(*queue), *submitted, *stages) {
                         let (queue, object, then) = (Some(*queue), *object, self.progress.clone());
                         self.set.push(SetEvent { number, queue, object, then });
                     }
@@ -205,7 +254,7 @@ impl Order {
                     let by_queue = |set: &SetEvent<_>| set.queue.is_some() && is_awaited(set);
                     if let Some(at) = self.set.iter().rposition(by_queue) {
                         let then = std::mem::take(&mut self.set[at].then);
-                        self.barriers(number, (*queue, barriers), extent, &then);
+                        self.barriers(number, (*queue, barriers), extent, Some(&then));
                         self.set[at].then = then;
                     }
                     if self.set.iter().any(|set| set.queue.is_none() && is_awaited(set)) {
@@ -213,7 +262,7 @@ impl Order {
                         let has_host = |barrier: &&Barrier| barrier.src.stages.has(Stage::Host);
                         let barriers: Vec<_> = barriers.iter().filter(has_host).cloned().collect();
                         let then = ChainState::known_to_host(*queue, self.at.queue.is_some());
-                        self.barriers(number, (*queue, &barriers), extent, &then);
+                        self.barriers(number, (*queue, &barriers), extent, Some(&then));
                     }
                 }
             }
@@ -236,96 +285,139 @@ impl Order {
     /// A semaphore: everything is visible to all accesses of the device that come after the wait. It is available
     /// there, so a barrier after the wait can make it visible to the host.
     fn see_all(&mut self, queue: u32, stages: Stages) {
-        let ChainState { after, seen, memory, ranged, .. } = &mut self.progress;
-        add_stages(after, queue, stages);
-        add_stages(seen, queue, stages);
-        for reaches in std::iter::once(memory).chain(ranged.iter_mut().map(|(_, reaches)| reaches)) {
+        add_stages(&mut self.progress.after, queue, stages);
+        add_stages(&mut self.progress.seen, queue, stages);
+        for reaches in self.progress.all_mut() {
             let reach = reach_mut(reaches, queue);
             reach.available = reach.available.or(stages);
         }
     }
 
-    /// Whether it is in the first scope of a barrier, or a chain leads there.
-    fn follows(&self, queue: u32, barrier: &Barrier, then: &ChainState) -> bool {
-        let direct = self.at.queue == Some(queue) && barrier.src.stages.has(self.at.stage);
-        direct || !stages(&then.after, queue).and(barrier.src.stages).is_empty()
-    }
-
-    fn concerns(&self, queue: u32, barriers: &[Barrier], then: &ChainState) -> bool {
-        barriers.iter().any(|barrier| self.follows(queue, barrier, then))
-    }
-
-    /// The barriers of event `number`, which extend what was reached by `then`: now, or when an event was set. None of
-    /// them sees what another one of the command made.
-    fn barriers(&mut self, number: u64, (queue, barriers): (u32, &[Barrier]), extent: &Range<u64>, then: &ChainState) {
-        let seen = stages(&then.seen, queue);
-        for barrier in barriers {
-            if !self.follows(queue, barrier, then) {
-                continue;
+    /// The barriers of event `number`, which extend what was reached by `then`, when an event was set; without it, by
+    /// now. None of them sees what another one of the command made.
+    fn barriers(
+        &mut self,
+        number: u64,
+        (queue, barriers): (u32, &[Barrier]),
+        extent: &Range<u64>,
+        then: Option<&ChainState>,
+    ) {
+        let from = then.unwrap_or(&self.progress);
+        let (after, seen) = (stages(&from.after, queue), stages(&from.seen, queue));
+        let is_direct = |src: &Side| self.at.queue == Some(queue) && src.stages.has(self.at.stage);
+        // Those in whose first scope it is, or where a chain leads.
+        let follows = |barrier: &&Barrier| is_direct(&barrier.src) || !after.and(barrier.src.stages).is_empty();
+        let mut following: SmallVec<[&Barrier; 2]> = barriers.iter().filter(follows).collect();
+        for Barrier { src, dst, .. } in &following {
+            if !dst.stages.is_empty() {
+                add_stages(&mut self.progress.after, queue, dst.stages);
             }
-            if !barrier.dst.stages.is_empty() {
-                add_stages(&mut self.progress.after, queue, barrier.dst.stages);
+            if !seen.and(src.stages).is_empty() {
+                add_stages(&mut self.progress.seen, queue, dst.stages);
             }
-            if !seen.and(barrier.src.stages).is_empty() {
-                add_stages(&mut self.progress.seen, queue, barrier.dst.stages);
-            }
-            if self.at.access.writes() && !barrier.dst.stages.is_empty() {
-                self.carry(number, (queue, barrier), extent, (&then.memory, &then.ranged));
-            }
+        }
+        following.retain(|barrier| !barrier.dst.stages.is_empty());
+        if self.at.access.writes() && !following.is_empty() {
+            self.carry(number, (queue, &following), extent, then);
         }
     }
 
-    /// What a barrier makes available and visible of a write, as far as the write had come before.
+    /// What barriers make available and visible of a write, as far as the write had come before.
     fn carry(
         &mut self,
         number: u64,
-        (queue, barrier): (u32, &Barrier),
+        (queue, barriers): (u32, &[&Barrier]),
         extent: &Range<u64>,
-        (memory, ranged): (&Reaches, &[(Range<u64>, Reaches)]),
+        then: Option<&ChainState>,
     ) {
-        let Barrier { src, dst, memory: ranges, .. } = barrier;
+        // The parts that are told apart from now on.
+        for (&start, Part { end, .. }) in then.iter().flat_map(|then| &then.ranged) {
+            self.progress.split(&(start..*end));
+        }
+        let clip = |range: &Range<u64>| range.start.max(extent.start)..range.end.min(extent.end);
+        let named = barriers.iter().filter_map(|barrier| barrier.memory.as_ref());
+        let named: Vec<_> = named.flat_map(|ranges| ranges.iter()).map(clip).collect();
+        named.iter().for_each(|range| self.progress.split(range));
+        // How far it had come is what is available; that changes at the end.
+        let available = |place: Option<u64>, now: &Reaches| {
+            let from = then.map_or(now, |then| place.map_or(&then.memory, |start| then.at(start)));
+            reach(from, queue).available
+        };
         // An access of the host is in a first scope of a queue if a chain leads there.
         let direct = self.at.queue.is_none_or(|at| at == queue);
-        // A layout transition makes what it writes available by itself.
-        let released = direct
-            && match self.at.stage {
-                Stage::LayoutTransition => src.stages.has(Stage::LayoutTransition),
-                stage => src.named.has(stage) && src.accesses.has(self.at.access),
+        let mut released = Vec::new();
+        for barrier in barriers {
+            let Barrier { src, dst, memory: ranges, .. } = barrier;
+            let releases = direct
+                && match self.at.stage {
+                    // A layout transition makes what it writes available by itself.
+                    Stage::LayoutTransition => src.stages.has(Stage::LayoutTransition),
+                    stage => src.named.has(stage) && src.accesses.has(self.at.access),
+                };
+            let mut is_to_host_now = false;
+            let mut pass = |place: Option<u64>, reaches: &mut Reaches| {
+                let is_chained = !available(place, reaches).and(src.stages).is_empty();
+                if !is_chained && !releases {
+                    return;
+                }
+                if !is_chained {
+                    released.push((place, dst.stages));
+                }
+                let reach = reach_mut(reaches, queue);
+                for stage in dst.named.iter() {
+                    let visible = &mut reach.visible[stage as usize];
+                    *visible = visible.or(dst.accesses);
+                }
+                // Whatever follows a later barrier of the queue follows the first one, too.
+                if is_to_host(dst) && reach.to_host.is_none() {
+                    reach.to_host = Some(number);
+                    is_to_host_now = true;
+                }
             };
+            let ChainState { memory, ranged, .. } = &mut self.progress;
+            match ranges {
+                None => {
+                    pass(None, memory);
+                    ranged.iter_mut().for_each(|(&start, part)| pass(Some(start), &mut part.reaches));
+                }
+                Some(ranges) => {
+                    for range in ranges.iter().map(clip).filter(|range| range.start < range.end) {
+                        ranged.range_mut(range).for_each(|(&start, part)| pass(Some(start), &mut part.reaches));
+                    }
+                }
+            }
+            if is_to_host_now {
+                self.to_host.add(number, queue, dst);
+            }
+        }
         // What is available stays so along a chain, for all memory; the access scopes are those of the barrier's
         // memory.
-        let mut is_to_host_now = false;
-        let mut pass = |from: &Reaches, to: &mut Reaches, covered: bool| {
-            let chained = !reach(from, queue).available.and(src.stages).is_empty();
-            let begins = covered && released;
-            if !chained && !begins {
-                return;
+        let ChainState { memory, ranged, .. } = &mut self.progress;
+        let mut all_changed = barriers.iter().any(|barrier| barrier.memory.is_none()) || then.is_some();
+        let parts = ranged.iter_mut().map(|(&start, part)| (Some(start), &mut part.reaches));
+        for (place, reaches) in std::iter::once((None, &mut *memory)).chain(parts) {
+            let from = available(place, reaches);
+            let chained = barriers.iter().filter(|barrier| !from.and(barrier.src.stages).is_empty());
+            let more = chained.fold(Stages::NONE, |more, barrier| more.or(barrier.dst.stages));
+            let known = reach(reaches, queue).available;
+            if known.or(more) != known {
+                reach_mut(reaches, queue).available = known.or(more);
+                all_changed = true;
             }
-            let reach = reach_mut(to, queue);
-            reach.available = reach.available.or(dst.stages);
-            if !covered {
-                return;
-            }
-            for stage in dst.named.iter() {
-                let visible = &mut reach.visible[stage as usize];
-                *visible = visible.or(dst.accesses);
-            }
-            // Whatever follows a later barrier of the queue follows the first one, too.
-            if is_to_host(dst) && reach.to_host.is_none() {
-                reach.to_host = Some(number);
-                is_to_host_now = true;
-            }
-        };
-        for range in ranges.iter().flat_map(|ranges| ranges.iter()) {
-            self.progress.split(&(range.start.max(extent.start)..range.end.min(extent.end)));
         }
-        pass(memory, &mut self.progress.memory, ranges.is_none());
-        for (part, reaches) in &mut self.progress.ranged {
-            let from = ranged.iter().find(|(old, _)| old.start <= part.start && part.start < old.end);
-            pass(from.map_or(memory, |(_, from)| from), reaches, barrier.covers(part));
+        for (place, stages) in released {
+            let reaches = match place {
+                Some(start) => ranged.get_mut(&start).map(|part| &mut part.reaches),
+                None => Some(&mut *memory),
+            };
+            if let Some(reach) = reaches.map(|reaches| reach_mut(reaches, queue)) {
+                reach.available = reach.available.or(stages);
+            }
         }
-        if is_to_host_now {
-            self.to_host.add(number, queue, dst);
+        if all_changed {
+            self.progress.join(&(0..u64::MAX));
+        } else {
+            named.iter().filter(|range| range.start < range.end).for_each(|range| self.progress.join(range));
         }
     }
 
@@ -377,8 +469,7 @@ impl Order {
     pub(super) fn made_visible_to_host(&self, range: &Range<u64>) -> Option<u32> {
         let of = |reaches: &Reaches| reaches.iter().find(|(_, reach)| reach.to_host.is_some()).map(|(queue, _)| *queue);
         let all = self.progress.for_parts(range, |reaches| of(reaches).map(drop).ok_or(()));
-        let part = self.progress.ranged.iter().find(|(part, _)| part.start < range.end && range.start < part.end);
-        all.ok().and_then(|()| of(part.map_or(&self.progress.memory, |(_, reaches)| reaches)))
+        all.ok().and_then(|()| of(self.progress.at(range.start)))
     }
 
     /// Whether a barrier made it visible to the host, and the host knows.

@@ -1,6 +1,7 @@
 //! Compares an access with the last ones to the same bytes, and takes its place among them.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
@@ -24,6 +25,31 @@ struct AccessKind {
     atomic: Option<u32>,
 }
 
+/// What was found for some keys, of which the last one is asked most often.
+struct Known<K, T> {
+    last: Option<(K, T)>,
+    all: HashMap<K, T, FixedState>,
+}
+
+impl<K, T> Default for Known<K, T> {
+    fn default() -> Self {
+        Self { last: None, all: HashMap::default() }
+    }
+}
+
+impl<K: Copy + Eq + Hash, T: Copy> Known<K, T> {
+    fn of(&mut self, key: K, find: impl FnOnce() -> T) -> T {
+        if let Some((last, found)) = self.last
+            && last == key
+        {
+            return found;
+        }
+        let found = *self.all.entry(key).or_insert_with(find);
+        self.last = Some((key, found));
+        found
+    }
+}
+
 impl LogState {
     /// The accesses of a command. All are compared before any takes its place: a read of this command must not stand
     /// for earlier ones when its own write comes.
@@ -31,39 +57,59 @@ impl LogState {
     /// Instructions that access words by turns make many runs, which have few different cells: what was found of a cell
     /// and an access for all memory of the command is found once.
     pub(super) fn accesses(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
+        self.compare_all(checker, list);
+        self.place(list);
+        self.close(checker, list);
+    }
+
+    /// Compares accesses with the earlier ones.
+    pub(super) fn compare_all(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
         let whole = extent(list.iter().map(|(_, range)| range));
-        let mut runs = Vec::new();
-        let mut ordered: HashMap<(Cell, AccessId), bool, FixedState> = HashMap::default();
+        let mut ordered = Known::default();
+        // No comparison changes the cells.
+        let cells = std::mem::take(&mut self.cells);
         for (access, range) in list {
-            self.runs(range.clone(), &mut runs);
-            for (run, cell) in runs.drain(..) {
-                let key = (cell, access.id);
-                if !*ordered.entry(key).or_insert_with(|| self.are_ordered(cell, access, &whole)) {
+            cells.runs(range.clone(), |run, cell| {
+                if !ordered.of((cell, access.id), || self.are_ordered(cell, access, &whole)) {
                     for (earlier, hazard) in self.hazards(cell, access) {
                         self.compare(checker, earlier, access, &run, hazard);
                     }
                 }
-            }
+            });
         }
-        let mut after: HashMap<(Cell, AccessId), Cell, FixedState> = HashMap::default();
-        for (access, range) in list {
+        self.cells = cells;
+    }
+
+    /// Accesses take their places. While no batch is submitted, nothing can race with what the host does: it takes
+    /// none, and what it stands for goes.
+    pub(super) fn place(&mut self, list: &[(Access, Range<u64>)]) {
+        let mut after = Known::default();
+        let mut cells = std::mem::take(&mut self.cells);
+        for of_one in list.chunk_by(|(a, _), (b, _)| a.id == b.id) {
+            let Some((access, _)) = of_one.first() else { continue };
             let AccessKind { access: types, atomic, .. } = self.kind(access.id);
-            self.runs(range.clone(), &mut runs);
-            for (run, cell) in runs.drain(..) {
-                let write = if types.writes() { access.id } else { cell.write };
-                // Of an atomic write it depends on the bytes.
-                let new = if atomic.is_some() && types.writes() {
-                    Cell { write, others: self.others(cell, access, &run) }
-                } else {
-                    let of = || Cell { write, others: self.others(cell, access, &run) };
-                    *after.entry((cell, access.id)).or_insert_with(of)
-                };
-                if new != cell {
-                    self.cells.set(run, new);
-                }
+            let takes_none = access.point.queue.is_none() && self.submitted.is_empty();
+            for (_, range) in of_one {
+                cells.update(range.clone(), |run, cell| {
+                    let write = if types.writes() { access.id } else { cell.write };
+                    match () {
+                        () if takes_none => {
+                            if types.writes() {
+                                Cell::default()
+                            } else {
+                                cell
+                            }
+                        }
+                        // Of an atomic write it depends on the bytes.
+                        () if atomic.is_some() && types.writes() => {
+                            Cell { write, others: self.others(cell, access, &run) }
+                        }
+                        () => after.of((cell, access.id), || Cell { write, others: self.others(cell, access, &run) }),
+                    }
+                });
             }
         }
-        self.close(checker, list);
+        self.cells = cells;
     }
 
     /// The last accesses of a cell that are in conflict with one that happens now.

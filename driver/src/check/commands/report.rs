@@ -100,6 +100,12 @@ impl CommandInfo {
         self.transition
     }
 
+    /// Bytes of host memory that it occupies, about.
+    pub(super) fn bytes(&self) -> u64 {
+        let buffers = self.kernel.as_ref().map_or(0, |kernel| size_of_val(&*kernel.buffers));
+        (size_of::<Self>() + size_of::<FoundCommand>() + buffers) as u64
+    }
+
     /// Whether both are one command.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.id == other.id && self.transition == other.transition

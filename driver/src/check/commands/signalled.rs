@@ -38,7 +38,7 @@ struct From {
 }
 
 /// A set of signals.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct SignalSet {
     some: SmallVec<[u64; 2]>,
     from: SmallVec<[From; 1]>,

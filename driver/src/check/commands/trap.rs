@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::memory::{Cell, PAGE};
+use super::memory::PAGE;
 use super::order::Point;
 use super::report::CommandInfo;
 use super::scope::{Accesses, Stage};
@@ -64,7 +64,7 @@ impl LogState {
 
     /// The host accesses a byte of a closed page. Returns how much of the page stays closed.
     pub(super) fn host_touches(&mut self, checker: &Checker, byte: u64, writes: bool, instruction: usize) -> Closed {
-        let now = self.by_host(if writes { Accesses::HOST_WRITE } else { Accesses::HOST_READ });
+        let now = self.by_host(checker, writes, Some(instruction));
         let cell = self.cells.at(byte);
         for id in self.accesses_of(cell) {
             let conflicts = writes || self.writes(id);
@@ -72,25 +72,24 @@ impl LogState {
                 self.reported.insert(id);
             }
         }
-        let end = (byte + MAX_INSTRUCTION_BYTES).min((byte & !(PAGE - 1)) + PAGE);
-        let id = self.host_access(checker, byte..byte + 1, writes, Some(instruction));
-        if writes {
-            // How many bytes the instruction writes is not known: what it may write is the host's from now on, so that
-            // nothing is reported in vain.
-            self.cells.set(byte + 1..end, Cell { write: id, others: 0 });
-        }
+        self.compare_all(checker, &[(now.clone(), byte..byte + 1)]);
+        // How many bytes the instruction writes is not known: what it may write is the host's from now on, so that
+        // nothing is reported in vain.
+        let most = if writes { MAX_INSTRUCTION_BYTES } else { 1 };
+        let end = (byte + most).min((byte & !(PAGE - 1)) + PAGE);
+        self.place(&[(now, byte..end)]);
         self.closed(&(byte & !(PAGE - 1)..(byte & !(PAGE - 1)) + PAGE))
     }
 
-    /// An access of the host that comes now, to compare with others.
-    fn by_host(&self, access: Accesses) -> Access {
+    /// An access that the host may make now.
+    fn expected(&self, access: Accesses) -> Access {
         let submitted = self.events.next();
         Access { point: Point { queue: None, submitted, stage: Stage::Host, access }, id: 0 }
     }
 
     /// How much of a page must be closed to the host.
     fn closed(&mut self, page: &Range<u64>) -> Closed {
-        let (read, write) = (self.by_host(Accesses::HOST_READ), self.by_host(Accesses::HOST_WRITE));
+        let (read, write) = (self.expected(Accesses::HOST_READ), self.expected(Accesses::HOST_WRITE));
         let (mut closed, mut runs) = (Closed::Open, Vec::new());
         self.runs(page.clone(), &mut runs);
         for (run, cell) in runs {
