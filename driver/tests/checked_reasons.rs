@@ -43,7 +43,7 @@ fn an_event_that_orders_other_commands_is_said_to_be_why() {
             &between(|device, command| {
                 let event = device.create_event();
                 command.set_event2(&event, &[set]).unwrap();
-                command.wait_events2(&[&event], &[wait]).unwrap();
+                command.wait_events2(&[(&event, &[wait])]).unwrap();
             }),
             WAW,
         )

@@ -635,8 +635,16 @@ error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `til
         assert_ne!(finding.identity(), elsewhere.identity(), "two variables");
         let by = |command_buffer: &str, queue: u32| {
             let (name, command_buffer) = ("copy".into(), Some(command_buffer.into()));
-            let command =
-                FoundCommand { name, pipeline: None, number: 0, command_buffer, index: 0, submission: 1, queue };
+            let command = FoundCommand {
+                name,
+                module: None,
+                pipeline: None,
+                number: 0,
+                command_buffer,
+                index: 0,
+                submission: 1,
+                queue,
+            };
             let second = FoundAccess { command: Some(command.into()), ..finding.second.clone() };
             Finding { second, ..finding.clone() }.identity()
         };

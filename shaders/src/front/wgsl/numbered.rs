@@ -127,13 +127,14 @@ impl Places<'_> {
             followed[at - 1] = statements[at].1.clone().or_else(|| followed[at].clone());
         }
         let mut after = after;
-        let place = |((statement, known), next): ((&Statement, Option<Range<usize>>), Option<Range<usize>>)| {
+        let mut places = Vec::new();
+        for ((statement, known), next) in statements.into_iter().zip(followed) {
             let is_before = |name: &Range<usize>| next.as_ref().is_none_or(|next| name.start < next.end);
             let own = known.or_else(|| self.name_after(statement, after).filter(is_before));
             after = own.as_ref().map_or(after, |own| own.end.max(after));
-            own.or(next).map(|place| place.start)
-        };
-        statements.into_iter().zip(followed).map(place).collect()
+            places.push(own.or(next).map(|place| place.start));
+        }
+        places
     }
 }
 
