@@ -98,9 +98,10 @@ fn races_of_many_threads_are_found() {
     });
     device.queues().iter().for_each(|queue| queue.wait_idle().unwrap());
     let found = device.take_findings();
-    assert_eq!(rules(&found), [WAW]);
+    assert_eq!(rules(&found), [WAW; 2], "of one queue, and of two");
     // Of 256 fills each but the first races with the one before it, unless a thread saw that one end.
-    assert!(found[0].count > 128, "{}", found[0].count);
+    let count: u64 = found.iter().map(|finding| finding.count).sum();
+    assert!(count > 128, "{count}");
 }
 
 #[test]

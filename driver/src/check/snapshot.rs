@@ -28,12 +28,12 @@ pub(super) struct Snapshot {
 struct Copied {
     range: GuestSlice,
     /// Its parts that have a copy, in ascending order; the others held zeros.
-    parts: Vec<Part>,
+    parts: Vec<SnapshotPart>,
 }
 
 /// A part of a range, and where its copy begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part {
+struct SnapshotPart {
     start: u64,
     end: u64,
     copy: u64,
@@ -64,7 +64,7 @@ impl Snapshot {
                 if bytes > budget {
                     return false;
                 }
-                parts.push(Part { start: part.start, end: part.end, copy: end });
+                parts.push(SnapshotPart { start: part.start, end: part.end, copy: end });
                 end = (end + part.end - part.start).next_multiple_of(LINE);
             }
             all.push(Copied { range, parts });

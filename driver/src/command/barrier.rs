@@ -57,8 +57,9 @@ pub struct ImageMemoryBarrier<'a> {
 }
 
 /// The stages of this device's queues, each with the accesses that only it supports.
-const STAGES: [(PipelineStageFlags, AccessFlags); 4] = [
+const STAGES: [(PipelineStageFlags, AccessFlags); 5] = [
     (PipelineStageFlags::DRAW_INDIRECT, AccessFlags::INDIRECT_COMMAND_READ),
+    (PipelineStageFlags::CONDITIONAL_RENDERING_EXT, AccessFlags::CONDITIONAL_RENDERING_READ_EXT),
     (
         PipelineStageFlags::COMPUTE_SHADER,
         AccessFlags::from_raw(

@@ -38,8 +38,8 @@ const SHARED: Range<u64> = 0..SHARED_PARTS + MAX_SCALE * SHARED_BYTES;
 struct Descriptors<'a> {
     checks: &'a InlineChecks,
     buffers: &'a [GuestSlice],
-    /// Of each whether machine code may settle accesses through it: no other one has a part of its memory, and its plain
-    /// accesses are alike in privacy.
+    /// Of each whether machine code may settle accesses through it: no other one has a part of its memory, and its
+    /// plain accesses are alike in privacy.
     alone: Vec<bool>,
 }
 

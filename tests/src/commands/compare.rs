@@ -14,8 +14,8 @@ use super::history::{Access, History, Item, hazard, same_memory};
 use super::program::{BUFFER, BUFFERS, Program, Range};
 use super::{Machine, Pace};
 
-/// Two accesses without a dependency. Reports have those that run in another order than that of submission by chance
-/// the other way around, so the first one is the one with the smaller [`Owner`], whichever ran first.
+/// Two accesses without a dependency. Reports have them in the order of submission, in which they need not have run. So
+/// the first one is the one with the smaller [`Owner`], whichever ran first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
     /// What made the first one.

@@ -88,7 +88,7 @@ impl ChainState {
         part.map_or(&self.memory, |(_, part)| &part.reaches)
     }
 
-    /// How far it has come, for each part that is told apart.
+    /// How far it has come, for each part that is distinguished.
     pub(super) fn all(&self) -> impl Iterator<Item = &Reaches> {
         std::iter::once(&self.memory).chain(self.ranged.values().map(|part| &part.reaches))
     }

@@ -330,7 +330,7 @@ impl Order {
         extent: &Range<u64>,
         then: Option<&ChainState>,
     ) {
-        // The parts that are told apart from now on.
+        // The parts that are distinguished from now on.
         for (&start, Part { end, .. }) in then.iter().flat_map(|then| &then.ranged) {
             self.progress.split(&(start..*end));
         }

@@ -26,18 +26,18 @@ struct AccessKind {
 }
 
 /// What was found for some keys, of which the last one is asked most often.
-struct Known<K, T> {
+struct AnswerCache<K, T> {
     last: Option<(K, T)>,
     all: HashMap<K, T, FixedState>,
 }
 
-impl<K, T> Default for Known<K, T> {
+impl<K, T> Default for AnswerCache<K, T> {
     fn default() -> Self {
         Self { last: None, all: HashMap::default() }
     }
 }
 
-impl<K: Copy + Eq + Hash, T: Copy> Known<K, T> {
+impl<K: Copy + Eq + Hash, T: Copy> AnswerCache<K, T> {
     fn of(&mut self, key: K, find: impl FnOnce() -> T) -> T {
         if let Some((last, found)) = self.last
             && last == key
@@ -65,7 +65,7 @@ impl LogState {
     /// Compares accesses with the earlier ones.
     pub(super) fn compare_all(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
         let whole = extent(list.iter().map(|(_, range)| range));
-        let mut ordered = Known::default();
+        let mut ordered = AnswerCache::default();
         // No comparison changes the cells.
         let cells = std::mem::take(&mut self.cells);
         for (access, range) in list {
@@ -83,7 +83,7 @@ impl LogState {
     /// Accesses take their places. While no batch is submitted, nothing can race with what the host does: it takes
     /// none, and what it stands for goes.
     pub(super) fn place(&mut self, list: &[(Access, Range<u64>)]) {
-        let mut after = Known::default();
+        let mut after = AnswerCache::default();
         let mut cells = std::mem::take(&mut self.cells);
         for of_one in list.chunk_by(|(a, _), (b, _)| a.id == b.id) {
             let Some((access, _)) = of_one.first() else { continue };

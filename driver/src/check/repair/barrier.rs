@@ -66,7 +66,7 @@ fn in_spirv(class: Class, model: MemoryModel) -> &'static str {
 
 /// One of the two accesses of a race, or the update that it is a part of: no barrier is within it.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(super) struct RaceSide {
     /// The instructions with which it begins and ends.
     pub(super) sites: [SiteData; 2],
     pub(super) accesses: [FoundAccess; 2],
@@ -77,7 +77,7 @@ pub(super) struct UnrepairedRace<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) language: Language,
     pub(super) sites: [&'a SiteData; 2],
-    pub(super) sides: &'a [Side; 2],
+    pub(super) sides: &'a [RaceSide; 2],
     pub(super) class: Class,
     /// The memory, as a declaration names it.
     pub(super) place: String,

@@ -22,7 +22,7 @@ use spelter_shaders::ir::{
     InstData, Kernel, Place, SiteAction, SiteData, StorageClass, Type, Value, VariableSpace, Width,
 };
 
-use self::barrier::{BarrierSearch, Side, UnrepairedRace};
+use self::barrier::{BarrierSearch, RaceSide, UnrepairedRace};
 use self::change::{Changed, class_of};
 use self::flag::MAX_VALUES;
 pub(super) use self::flag::{Flag, guarding, is_flag};
@@ -222,19 +222,19 @@ impl DispatchRun<'_> {
     }
 
     /// The two accesses of a race, or the updates that they are parts of.
-    fn sides(&self, slice: &Slice, (pair, updates): ([&FoundAccess; 2], Option<[Update; 2]>)) -> [Side; 2] {
+    fn sides(&self, slice: &Slice, (pair, updates): ([&FoundAccess; 2], Option<[Update; 2]>)) -> [RaceSide; 2] {
         let events = [slice.pair.0, slice.pair.1].map(|event| &slice.events[event]);
         [0, 1].map(|side| match updates {
             Some(updates) => {
                 let sites = [updates[side].read, updates[side].write];
-                Side {
+                RaceSide {
                     sites: sites.map(|site| self.code.all().kernel.sites[site].clone()),
                     accesses: sites.map(|site| self.access(site, events[side].by)),
                 }
             }
             None => {
                 let site = &self.code.all().kernel.sites[events[side].site];
-                Side { sites: [site.clone(), site.clone()], accesses: [pair[side].clone(), pair[side].clone()] }
+                RaceSide { sites: [site.clone(), site.clone()], accesses: [pair[side].clone(), pair[side].clone()] }
             }
         })
     }

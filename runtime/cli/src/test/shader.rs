@@ -60,8 +60,7 @@ fn compile(
         SourceLines::Script(before) => (*before, script.display().to_string()),
         SourceLines::File(path) => (0, path.clone()),
     };
-    // Empty lines may come before a `#version`, as a `#line` may not.
-    let source = ["\n".repeat(before as usize).as_bytes(), source].concat();
+    let source = moved_down(source, before as usize);
     let environment = format!("--target-env={}", vulkan(target));
     let mut arguments = vec!["-x", language, "-fshader-stage=compute", "-g", &environment];
     let version = format!("--target-spv={target}");
@@ -76,6 +75,20 @@ fn compile(
             Err(Stop::Skip(format!("needs glslc, a compiler for {}", language.to_ascii_uppercase())))
         }
     }
+}
+
+/// The source with so many more lines in front. A `#version` is in the first of them: in OpenGL ES nothing may come
+/// before it.
+fn moved_down(source: &[u8], lines: usize) -> Vec<u8> {
+    let is_version = |line: &&[u8]| line.trim_ascii_start().starts_with(b"#version");
+    let own: Vec<&[u8]> = source.split(|&byte| byte == b'\n').collect();
+    let version = own.iter().position(is_version).filter(|_| lines > 0);
+    let mut all = vec![&b""[..]; lines];
+    all.extend(own);
+    if let Some(at) = version {
+        all.swap(0, lines + at);
+    }
+    all.join(&b'\n')
 }
 
 /// A module whose debug lines are in this file in place of the compiler's input.
@@ -208,6 +221,14 @@ mod tests {
             assert_eq!(with_file(&module(INPUT), file), module(file), "{file}");
         }
         assert_eq!(with_file(&[7], "a"), [7]);
+    }
+
+    #[test]
+    fn lines_of_a_shader_are_those_of_its_script() {
+        let moved = |source: &str, lines| String::from_utf8(moved_down(source.as_bytes(), lines)).unwrap_or_default();
+        assert_eq!(moved("a\nb\n", 2), "\n\na\nb\n");
+        assert_eq!(moved("#version 310 es\nb", 2), "#version 310 es\n\n\nb");
+        assert_eq!(moved("// c\n #version 450\nb", 0), "// c\n #version 450\nb");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub enum Memory {
 }
 
 impl TraceEdit {
-    /// Edits as texts, those of the semantics of one operation together: a repair of the race `pair` of `trace`. `words`
+    /// Edits as texts, those of the semantics of one operation as one: a repair of the race `pair` of `trace`. `words`
     /// are those of a language for an edit, in place of the memory model's.
     pub fn texts(
         edits: &[Self],
