@@ -285,16 +285,20 @@ fn the_counts_of_an_indirect_dispatch_are_read_in_their_own_stage() {
 #[test]
 fn the_condition_of_a_dispatch_is_read_in_its_own_stage() {
     let device = device();
-    let (condition, counts, words) = (Words::zeros(&device, 1), Words::zeros(&device, 3), Words::zeros(&device, 64));
+    let usage = vk::BufferUsageFlags::TRANSFER_DST | vk::BufferUsageFlags::CONDITIONAL_RENDERING_EXT;
+    let condition = device.create_buffer(4, usage).unwrap();
+    let memory = device.allocate_memory(condition.requirements().size, 0).unwrap();
+    condition.bind_memory(&memory, 0).unwrap();
+    let (counts, words) = (Words::zeros(&device, 3), Words::zeros(&device, 64));
     let count = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
     let set = count.set(&device, STORAGE, &[&words]);
     let run = |holds: u8, dst: Side| {
         findings(&device, |command| {
-            command.update_buffer(&condition.buffer, 0, &[holds, 0, 0, 0]).unwrap();
+            command.update_buffer(&condition, 0, &[holds, 0, 0, 0]).unwrap();
             barrier(command, (S::TRANSFER, A::TRANSFER_WRITE), dst);
             // No dependency makes the counts visible: that counts if they are read.
             command.update_buffer(&counts.buffer, 0, &[4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]).unwrap();
-            command.begin_conditional(&condition.buffer, 0, false).unwrap();
+            command.begin_conditional(&condition, 0, false).unwrap();
             command.bind_pipeline(&count.pipeline).unwrap();
             command.bind_descriptor_sets(&count.layout, 0, &[&set], &[]).unwrap();
             command.dispatch_indirect(&counts.buffer, 0).unwrap();

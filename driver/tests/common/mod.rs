@@ -36,8 +36,7 @@ pub const ANY_USE: BufferUsageFlags = BufferUsageFlags::from_raw(
         | BufferUsageFlags::TRANSFER_DST.as_raw()
         | BufferUsageFlags::STORAGE_BUFFER.as_raw()
         | BufferUsageFlags::UNIFORM_BUFFER.as_raw()
-        | BufferUsageFlags::INDIRECT_BUFFER.as_raw()
-        | BufferUsageFlags::CONDITIONAL_RENDERING_EXT.as_raw(),
+        | BufferUsageFlags::INDIRECT_BUFFER.as_raw(),
 );
 
 impl Words {
