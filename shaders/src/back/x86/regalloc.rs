@@ -129,8 +129,9 @@ pub(super) fn steps(code: &VCode) -> usize {
     steps
 }
 
-/// Block count up to which builds that verify check the result, which takes time quadratic in the blocks, too.
-const MAX_CHECKED_BLOCKS: usize = 1 << 11;
+/// Blocks times places of values (registers and spill slots) up to which builds that verify check the result: the
+/// checker keeps a table of all places for each block. Beyond, it was half of the time of all tests.
+const MAX_CHECKED_PLACES: usize = 1 << 15;
 
 /// Assigns registers. The result is checked in builds that verify (`VERIFIES`).
 pub(super) fn allocate<'a>(
@@ -156,7 +157,8 @@ pub(super) fn allocate<'a>(
     regalloc2::run_with_ctx(code, env, &options, &mut context)
         .map_err(|error| CompileError::Registers(error.to_string()))?;
     let out = &tables.context.insert(context).output;
-    if VERIFIES && code.blocks.len() <= MAX_CHECKED_BLOCKS && passed(code) <= MAX_BLOCK_ARGUMENTS {
+    let places = code.blocks.len().saturating_mul(64 + out.num_spillslots);
+    if VERIFIES && places <= MAX_CHECKED_PLACES && passed(code) <= MAX_BLOCK_ARGUMENTS {
         let mut checker = regalloc2::checker::Checker::new(code, env);
         checker.prepare(out);
         checker.run().map_err(|errors| CompileError::Registers(format!("{errors:?}")))?;
