@@ -144,7 +144,10 @@ impl History {
                 let end = set.unwrap_or(at);
                 let marker = builder.marker(device);
                 let scope = first_scope(barrier.src.stages);
-                let in_scope = one.queue == Some(queue) && first < end && scope.contains(one.stage);
+                // The signal of the host is in a first scope with HOST, with what the host did and waited for before.
+                let by_host = set.is_some_and(|set| matches!(self.items[set], Item::HostSet));
+                let from_queue = if by_host { None } else { Some(queue) };
+                let in_scope = one.queue == from_queue && first < end && scope.contains(one.stage);
                 if in_scope {
                     builder.edge(from, marker);
                 }
@@ -154,7 +157,11 @@ impl History {
                     let available = builder.then(from, device, Action::Available(Domain::Device));
                     builder.edge(available, marker);
                 }
-                self.follow(builder, nodes, marker, (queue, end, scope, false), Some(command));
+                if !by_host {
+                    self.follow(builder, nodes, marker, (queue, end, scope, false), Some(command));
+                } else if scope.contains(S::HOST) {
+                    self.follow_host(builder, nodes, marker, end);
+                }
                 let visible = covered.then(|| builder.then(marker, device, Action::Visible(Domain::Device)));
                 let to_host = barrier.dst.stages.contains(S::HOST) && includes(barrier.dst.access, A::HOST_READ);
                 let to_host = (to_host && covered).then(|| host_domain(builder, marker));
@@ -191,15 +198,20 @@ impl History {
                     let transfer = builder.then(available, Agent::Host, transfer);
                     builder.edge(transfer, marker);
                 }
-                for (item, node) in self.items.iter().zip(nodes).take(at) {
-                    if let (Item::HostWait { .. }, Some(node)) = (item, node) {
-                        builder.edge(node.marker, marker);
-                    }
-                }
+                self.follow_host(builder, nodes, marker, at);
                 let visible = Some(builder.then(marker, device, Action::Visible(Domain::Device)));
                 Some(Node { marker, visible, to_host: None, after: S::ALL_COMMANDS, everything: true })
             }
-            Item::Access(_) | Item::Set => None,
+            Item::Access(_) | Item::Set | Item::HostSet => None,
+        }
+    }
+
+    /// What the host has waited for before an item.
+    fn follow_host(&self, builder: &mut Builder, nodes: &[Option<Node>], marker: usize, end: usize) {
+        for (item, node) in self.items.iter().zip(nodes).take(end) {
+            if let (Item::HostWait { .. }, Some(node)) = (item, node) {
+                builder.edge(node.marker, marker);
+            }
         }
     }
 

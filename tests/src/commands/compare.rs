@@ -10,8 +10,8 @@ use spelter_driver::check::{Finding, FoundAccess, Hazard, Rule, Severity};
 use spelter_memory_model::slice::TraceError;
 
 pub use super::history::Owner;
-use super::history::{Access, History, Item, hazard, same_memory};
-use super::program::{BUFFER, BUFFERS, Program, Range};
+use super::history::{Access, History, Item, barrier_ranges, hazard, same_memory, whole_image};
+use super::program::{BUFFERS, IMAGES, Program, Range};
 use super::{Machine, Pace};
 
 /// Two accesses without a dependency. Reports have them in the order of submission, in which they need not have run. So
@@ -145,24 +145,21 @@ fn owner(access: &FoundAccess) -> Option<Owner> {
 /// Ranges that each access covers whole or not at all.
 fn segments(history: &History) -> Vec<Range> {
     let mut list = Vec::new();
-    // The last one has the memory of the one before it.
-    for buffer in 0..BUFFERS - 1 {
-        let mut ends: BTreeSet<u64> = [0, BUFFER].into();
+    // The last ones have the memory of those before them.
+    for whole in (0..BUFFERS - 1).map(Range::whole).chain((0..IMAGES - 1).map(whole_image)) {
+        let mut ends: BTreeSet<u64> = [0, whole.end].into();
         for item in &history.items {
-            let range = match item {
-                Item::Access(access) => access.range,
-                Item::Barrier { barrier, .. } => match barrier.memory {
-                    super::program::Memory::Buffer(range) => range,
-                    _ => continue,
-                },
+            let ranges = match item {
+                Item::Access(access) => vec![access.range],
+                Item::Barrier { barrier, .. } => barrier_ranges(barrier.memory),
                 _ => continue,
             };
-            if same_memory(range, Range::whole(buffer)) {
+            for range in ranges.into_iter().filter(|range| same_memory(*range, whole)) {
                 ends.extend([range.start, range.end]);
             }
         }
         let ends: Vec<_> = ends.into_iter().collect();
-        list.extend(ends.windows(2).map(|ends| Range { buffer, start: ends[0], end: ends[1] }));
+        list.extend(ends.windows(2).map(|ends| Range { start: ends[0], end: ends[1], ..whole }));
     }
     list
 }
