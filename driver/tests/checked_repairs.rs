@@ -258,7 +258,7 @@ fn a_finding_counts_pairs_of_commands() {
 }
 
 #[test]
-fn a_command_buffer_that_a_submission_has_twice_is_told_apart() {
+fn a_command_buffer_that_a_submission_has_twice_has_two_indices() {
     let device = device();
     let words = Words::zeros(&device, 16);
     let flags = vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;

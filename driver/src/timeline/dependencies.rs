@@ -2,8 +2,8 @@
 //! and, in checked mode, where a dependency is missing.
 //!
 //! What orders is drawn, not each pair that it orders: a barrier is one arrow, from the command before it that ended
-//! last to the one after it that began first. A wait for events ends a phase, as a barrier does; the arrow of an event is
-//! from the command that set it to the one after the wait that began first.
+//! last to the one after it that began first. A wait for events ends a phase, as a barrier does; the arrow of an event
+//! is from the command that set it to the one after the wait that began first.
 
 use std::collections::{BTreeMap, VecDeque};
 

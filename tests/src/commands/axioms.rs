@@ -25,8 +25,8 @@ use spelter_memory_model::relations::Choice;
 use spelter_memory_model::slice::{Slice, TraceError};
 use spelter_memory_model::{Model, Overwrite};
 
-use super::history::{Access, History, Item, covers, first_scope, includes, named, second_scope};
-use super::program::Range;
+use super::history::{Access, History, Item, TRANSITION, covers, first_scope, includes, named, second_scope};
+use super::program::{Barrier, Range};
 
 /// A write after a barrier needs visibility, too: `VK_ACCESS_2_…_WRITE` in `dstAccessMask`.
 const MODEL: Model = Model { overwrite: Overwrite::ApiVisibility, ..Model::SPEC };
@@ -153,7 +153,9 @@ impl History {
                 }
                 let is_named = named(barrier.src.stages).contains(one.stage);
                 let covered = covers(barrier.memory, bytes);
-                if in_scope && one.writes && is_named && includes(barrier.src.access, one.access) && covered {
+                // A layout transition makes what it writes available by itself.
+                let releases = one.stage == TRANSITION || is_named && includes(barrier.src.access, one.access);
+                if in_scope && one.writes && releases && covered {
                     let available = builder.then(from, device, Action::Available(Domain::Device));
                     builder.edge(available, marker);
                 }
@@ -167,6 +169,17 @@ impl History {
                 let to_host = (to_host && covered).then(|| host_domain(builder, marker));
                 let after = second_scope(barrier.dst.stages);
                 Some(Node { marker, visible, to_host, after, everything: false })
+            }
+            Item::TransitionEnd { of, .. } if of != first => None,
+            Item::TransitionEnd { barrier: Barrier { dst, .. }, .. } => {
+                let marker = builder.marker(device);
+                builder.edge(from, marker);
+                let available = builder.then(from, device, Action::Available(Domain::Device));
+                builder.edge(available, marker);
+                let visible = Some(builder.then(marker, device, Action::Visible(Domain::Device)));
+                let to_host = dst.stages.contains(S::HOST) && includes(dst.access, A::HOST_READ);
+                let to_host = to_host.then(|| host_domain(builder, marker));
+                Some(Node { marker, visible, to_host, after: second_scope(dst.stages), everything: false })
             }
             Item::Signal { queue, stages } => {
                 // What is in its scope becomes available, whatever way it came.
@@ -230,7 +243,10 @@ impl History {
         for (at, item) in self.items.iter().enumerate().take(end) {
             let (Some(node), false) = (nodes[at], is_same(item)) else { continue };
             let on = match item {
-                Item::Barrier { queue, .. } | Item::Wait { queue, .. } | Item::Submission { queue } => *queue,
+                Item::Barrier { queue, .. }
+                | Item::TransitionEnd { queue, .. }
+                | Item::Wait { queue, .. }
+                | Item::Submission { queue } => *queue,
                 _ => continue,
             };
             let chained = named(node.after).intersects(scope);
@@ -263,7 +279,7 @@ impl History {
         for (at, item) in self.items.iter().enumerate().take(second) {
             let Some(node) = nodes[at] else { continue };
             let (on, access) = match item {
-                Item::Barrier { queue, barrier, .. } => {
+                Item::Barrier { queue, barrier, .. } | Item::TransitionEnd { queue, barrier, .. } => {
                     let is_named = named(barrier.dst.stages).contains(other.stage);
                     (*queue, is_named && includes(barrier.dst.access, other.access))
                 }
@@ -273,6 +289,12 @@ impl History {
             if on == queue && named(node.after).contains(other.stage) {
                 builder.edge(node.marker, to);
                 if let (true, Some(visible)) = (access || node.everything, node.visible) {
+                    builder.edge(visible, to);
+                }
+                if other.stage == TRANSITION {
+                    // It needs values to be available, and sees all of them.
+                    let device = builder.device();
+                    let visible = builder.then(node.marker, device, Action::Visible(Domain::Device));
                     builder.edge(visible, to);
                 }
             }

@@ -138,8 +138,10 @@ fn pair(finding: &Finding) -> Option<Pair> {
 
 fn owner(access: &FoundAccess) -> Option<Owner> {
     let Some(command) = &access.command else { return Some(Owner::Host) };
-    let (recording, at) = command.name.split_once(':')?.0.split_once('.')?;
-    Some(Owner::Command(recording.parse().ok()?, at.parse().ok()?))
+    let of_command = command.name.strip_prefix("layout transition before ");
+    let (recording, at) = of_command.unwrap_or(&command.name).split_once(':')?.0.split_once('.')?;
+    let (recording, at) = (recording.parse().ok()?, at.parse().ok()?);
+    Some(if of_command.is_some() { Owner::Transition(recording, at) } else { Owner::Command(recording, at) })
 }
 
 /// Ranges that each access covers whole or not at all.

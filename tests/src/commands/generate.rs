@@ -63,6 +63,18 @@ struct Maker {
     accesses: usize,
 }
 
+/// An image that a command accesses.
+fn image_of(command: &Command) -> Option<usize> {
+    match command {
+        Command::CopyImage { to, .. } | Command::Upload { to, .. } => Some(to.image),
+        Command::Download { from, .. } => Some(from.image),
+        Command::Clear(image) | Command::Dispatch(Job::Load(image) | Job::Store(image) | Job::Sample(image)) => {
+            Some(*image)
+        }
+        _ => None,
+    }
+}
+
 impl Program {
     /// The program of a seed.
     pub fn random(seed: u64) -> Self {
@@ -193,7 +205,13 @@ impl Maker {
                 let command = self.dependency(queue);
                 recording.commands.push(command);
             }
-            recording.commands.push(self.access());
+            let access = self.access();
+            if let Some(image) = image_of(&access).filter(|_| self.chance(2)) {
+                let layer = self.rng.pick(&[None, Some(0), Some(LAYERS - 1)]);
+                let memory = Memory::Image { image, layer, transition: true };
+                recording.commands.push(Command::Barrier(vec![Barrier { memory, ..self.barrier() }]));
+            }
+            recording.commands.push(access);
             (own, self.accesses) = (own + 1, self.accesses + 1);
             for _ in 0..self.rng.below(3) {
                 let command = self.dependency(queue);

@@ -1,8 +1,8 @@
 //! What a program does, step by step: accesses with their stages, and dependencies with their scopes.
 //!
 //! It holds for programs whose submissions run one after another ([`super::Pace::InOrder`]), so that every wait of a
-//! queue is for a signal that came before. Left out are layout transitions, secondary command buffers, queries, and
-//! semaphores that the host signals.
+//! queue is for a signal that came before. Left out are layout transitions of waits for events and of barriers without a
+//! command directly after them, secondary command buffers, queries, and semaphores that the host signals.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,16 @@ use super::program::{
 };
 
 /// Stages that access memory, each with the stages that are logically later (Vulkan, "Pipeline Stages").
-const PIPELINE: [(S, &[S]); 4] =
-    [(S::DRAW_INDIRECT, &[S::COMPUTE_SHADER]), (S::COMPUTE_SHADER, &[]), (S::COPY, &[]), (S::CLEAR, &[])];
+const PIPELINE: [(S, &[S]); 5] = [
+    (S::DRAW_INDIRECT, &[S::COMPUTE_SHADER]),
+    (S::COMPUTE_SHADER, &[]),
+    (S::COPY, &[]),
+    (S::CLEAR, &[]),
+    (TRANSITION, &[]),
+];
+
+/// The stage of layout transitions, which Vulkan does not name: one of all commands.
+pub(super) const TRANSITION: S = S::from_raw(1 << 62);
 
 /// The access types that write.
 const WRITES: A = A::from_raw(A::SHADER_STORAGE_WRITE.as_raw() | A::TRANSFER_WRITE.as_raw() | A::HOST_WRITE.as_raw());
@@ -25,6 +33,8 @@ const WRITES: A = A::from_raw(A::SHADER_STORAGE_WRITE.as_raw() | A::TRANSFER_WRI
 pub enum Owner {
     /// A command.
     Command(usize, usize),
+    /// The layout transition of the barrier before that command.
+    Transition(usize, usize),
     /// The host.
     Host,
 }
@@ -52,6 +62,13 @@ pub(super) enum Item {
         barrier: Barrier,
         set: Option<usize>,
         command: usize,
+    },
+    /// The second scope of the barrier whose layout transition is the access of item `of`: what comes in it sees the
+    /// image as the transition left it.
+    TransitionEnd {
+        queue: usize,
+        barrier: Barrier,
+        of: usize,
     },
     /// A semaphore or a fence is signalled after these stages.
     Signal {
@@ -321,7 +338,12 @@ impl History {
             }
         };
         match command {
-            Command::Barrier(list) => barriers(self, list, None),
+            Command::Barrier(list) => {
+                for barrier in list {
+                    self.transition(queue, (number, at + 1), barrier, number_of_command);
+                }
+                barriers(self, list, None);
+            }
             Command::OldBarrier(list) => {
                 // All have the stages of the call, and there is an execution dependency.
                 let Some(first) = list.first() else { return };
@@ -354,6 +376,22 @@ impl History {
     }
 }
 
+impl History {
+    /// The layout transition of a barrier, which is between its two scopes.
+    fn transition(&mut self, queue: usize, next: (usize, usize), barrier: &Barrier, command: usize) {
+        let Memory::Image { image, layer, transition: true } = barrier.memory else { return };
+        let to = Scope { stages: TRANSITION, access: A::NONE };
+        self.push(Item::Barrier { queue, barrier: Barrier { dst: to, ..*barrier }, set: None, command });
+        let owner = Owner::Transition(next.0, next.1);
+        for range in texels(&Part { image, layer, quarter: None }) {
+            let (stage, access) = (TRANSITION, A::TRANSFER_WRITE);
+            let access = Access { owner, queue: Some(queue), range, stage, access, writes: true, atomic: false };
+            let of = self.push(Item::Access(access));
+            self.push(Item::TransitionEnd { queue, barrier: *barrier, of });
+        }
+    }
+}
+
 /// The signal that a wait is for: of a timeline the one that reached the value first.
 fn signal_of(signals: &HashMap<(bool, usize), Vec<(u64, usize)>>, semaphore: Semaphore) -> Option<usize> {
     match semaphore {
@@ -369,6 +407,8 @@ fn signal_of(signals: &HashMap<(bool, usize), Vec<(u64, usize)>>, semaphore: Sem
 pub(super) fn hazard(first: &Access, second: &Access) -> Option<Hazard> {
     match (first.writes, second.writes) {
         _ if first.atomic && second.atomic => None,
+        // Those of a queue happen in submission order.
+        _ if first.stage == TRANSITION && second.stage == TRANSITION && first.queue == second.queue => None,
         (true, true) => Some(Hazard::WriteAfterWrite),
         (true, false) => Some(Hazard::ReadAfterWrite),
         (false, true) => Some(Hazard::WriteAfterRead),

@@ -25,13 +25,13 @@ pub(super) struct SeenRace {
 
 /// What two accesses are of: their commands and whether each is the layout transition of a barrier; of the host, the
 /// accesses.
-type Pair = [Result<(CommandId, bool), AccessId>; 2];
+type CommandPair = [Result<(CommandId, bool), AccessId>; 2];
 
 impl LogState {
     /// Reports the races of the accesses that happen now: of each two commands each finding once, wherever in memory it
     /// is true.
     pub(super) fn report_races(&mut self, checker: &Checker, seen: &[SeenRace]) {
-        let mut places: HashMap<Pair, usize, FixedState> = HashMap::default();
+        let mut places: HashMap<CommandPair, usize, FixedState> = HashMap::default();
         let mut pairs: Vec<Vec<&SeenRace>> = Vec::new();
         for race in seen {
             let pair = [race.earlier, race.now.id].map(|id| {
