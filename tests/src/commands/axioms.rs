@@ -170,8 +170,12 @@ impl History {
                 let after = second_scope(barrier.dst.stages);
                 Some(Node { marker, visible, to_host, after, everything: false })
             }
-            Item::TransitionEnd { of, .. } if of != first => None,
-            Item::TransitionEnd { barrier: Barrier { dst, .. }, .. } => {
+            Item::TransitionEnd { queue, barrier: Barrier { dst, memory, .. }, of } => {
+                // Transitions of a queue happen in submission order: a later one comes after this one, too.
+                let follows = one.stage == TRANSITION && one.queue == Some(queue) && covers(memory, bytes);
+                if of != first && !follows {
+                    return None;
+                }
                 let marker = builder.marker(device);
                 builder.edge(from, marker);
                 let available = builder.then(from, device, Action::Available(Domain::Device));

@@ -1,8 +1,8 @@
 //! What a program does, step by step: accesses with their stages, and dependencies with their scopes.
 //!
 //! It holds for programs whose submissions run one after another ([`super::Pace::InOrder`]), so that every wait of a
-//! queue is for a signal that came before. Left out are layout transitions of waits for events and of barriers without a
-//! command directly after them, secondary command buffers, queries, and semaphores that the host signals.
+//! queue is for a signal that came before. Left out are layout transitions of waits for events and of barriers that no
+//! command follows directly, secondary command buffers, queries, and semaphores that the host signals.
 
 use std::collections::HashMap;
 
