@@ -254,7 +254,7 @@ impl Maker {
             let (stages, access) = self.rng.pick(&SCOPES);
             let scope = Scope { stages, access };
             let access = match access {
-                A::SHADER_STORAGE_READ => A::SHADER_READ,
+                A::SHADER_STORAGE_READ | A::SHADER_SAMPLED_READ => A::SHADER_READ,
                 A::SHADER_STORAGE_WRITE => A::SHADER_WRITE,
                 access => access,
             };
