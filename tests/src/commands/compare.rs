@@ -10,7 +10,7 @@ use spelter_driver::check::{Finding, FoundAccess, Hazard, Rule, Severity};
 use spelter_memory_model::slice::TraceError;
 
 pub use super::history::Owner;
-use super::history::{Access, History, Item, barrier_ranges, hazard, same_memory, whole_image};
+use super::history::{Access, History, Item, TRANSITION, barrier_ranges, hazard, same_memory, whole_image};
 use super::program::{BUFFERS, IMAGES, Program, Range};
 use super::{Machine, Pace};
 
@@ -101,7 +101,7 @@ impl Comparison {
                         Err(TraceError::TooLarge { .. }) => result.too_large += 1,
                         Err(error) => result.strange.push(format!("{pair:?}: {error}")),
                         Ok(false) => {}
-                        Ok(true) if is_replaced_by_host(&history, segment, &of, from, at) => {}
+                        Ok(true) if is_replaced(&history, segment, &of, from, at) => {}
                         Ok(true) => {
                             let found = reported.contains(&pair);
                             (is_racy, is_reported) = (true, is_reported || found);
@@ -179,14 +179,17 @@ fn on(history: &History, segment: Range) -> impl Iterator<Item = (usize, &Access
     })
 }
 
-/// Whether the host reads at `to` what it wrote itself after the access at `from`. Since a write of the host needs
-/// order only (`axioms.rs`), its value is the host's, whatever that access lacks.
-fn is_replaced_by_host(history: &History, segment: Range, of: &[(usize, &Access)], from: usize, to: usize) -> bool {
+/// Whether another write, ordered after the access at `from`, replaced its value before the access at `to`, whatever that
+/// lacks: a layout transition, for which values need not be visible; or a write of the host itself, where the host reads
+/// at `to`, since such a write needs order only (`axioms.rs`).
+fn is_replaced(history: &History, segment: Range, of: &[(usize, &Access)], from: usize, to: usize) -> bool {
     let is_host = |access: &Access| access.queue.is_none();
+    let reads_own = is_host(of[to].1) && !of[to].1.writes;
     let replaces = |(at, between): &(usize, &Access)| {
-        is_host(between) && between.writes && history.race(of[from].0, *at, segment).is_ok_and(|races| !races)
+        let is_replacing = between.stage == TRANSITION || reads_own && is_host(between) && between.writes;
+        is_replacing && history.race(of[from].0, *at, segment).is_ok_and(|races| !races)
     };
-    is_host(of[to].1) && !of[to].1.writes && of[from + 1..to].iter().any(replaces)
+    of[from + 1..to].iter().any(replaces)
 }
 
 /// Whether the device compares the access at `to` with the one at `from`: none between them stands for the first one.
