@@ -179,9 +179,9 @@ fn on(history: &History, segment: Range) -> impl Iterator<Item = (usize, &Access
     })
 }
 
-/// Whether another write, ordered after the access at `from`, replaced its value before the access at `to`, whatever that
-/// lacks: a layout transition, for which values need not be visible; or a write of the host itself, where the host reads
-/// at `to`, since such a write needs order only (`axioms.rs`).
+/// Whether another write, ordered after the access at `from`, replaced its value before the access at `to`, whatever
+/// that lacks: a layout transition, for which values need not be visible; or a write of the host itself, where the host
+/// reads at `to`, since such a write needs order only (`axioms.rs`).
 fn is_replaced(history: &History, segment: Range, of: &[(usize, &Access)], from: usize, to: usize) -> bool {
     let is_host = |access: &Access| access.queue.is_none();
     let reads_own = is_host(of[to].1) && !of[to].1.writes;
