@@ -60,7 +60,8 @@ fn a_missing_barrier_between_two_dispatches_is_named_with_both_lines() {
     assert_eq!(rules(&found), [RAW], "{found:#?}");
     let text = found[0].to_string();
     let expected = "\
-error[SPELTER-RACE-RAW]: data race (read after write) in `input` (set 0, binding 0), bytes 0..64
+error[SPELTER-RACE-RAW]: data race (read after write) in `input` (set 0, binding 0) of buffer 1 (of 64 bytes), bytes \
+0..64
   write at wgsl:4:90 by workgroup (0, 0, 0), invocation (0, 0, 0) of `frame: step` (command 0 of command buffer 0 in \
 submission 1 of queue 0)
   read at wgsl:4:105 by workgroup (0, 0, 0), invocation (0, 0, 0) of `frame: step` (command 1 of command buffer 0 in \

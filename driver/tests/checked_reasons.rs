@@ -185,5 +185,5 @@ fn an_empty_name_is_none() {
         }
     });
     let text = found[0].to_string();
-    assert!(!text.contains("``") && text.contains("command buffer 0") && !text.contains("of buffer"), "{text}");
+    assert!(!text.contains("``") && text.contains("command buffer 0") && text.contains("of buffer 0 ("), "{text}");
 }

@@ -5,6 +5,7 @@ mod addresses;
 mod checked_commands;
 mod checked_essay;
 mod checked_reasons;
+mod checked_repairs;
 mod checking_page;
 mod common;
 mod deferred;

@@ -311,6 +311,41 @@ fn an_arrow_of_a_semaphore_leads_from_the_signal_that_ended_the_wait() {
     assert_eq!(semaphores, [["semaphore", &*from, &*to]]);
 }
 
+#[test]
+fn an_event_is_an_arrow_from_where_it_was_set_to_what_waited_for_it() {
+    let context = Context::builder().workers(1).trace(true).build().unwrap();
+    let device = context.device();
+    let buffer = context.buffer_zeroed(1024).unwrap();
+    let loan = context.lend(&[spelter::Lend::write(&buffer)]).unwrap();
+    let [event, by_host] = [0; 2].map(|_| device.create_event());
+    by_host.set();
+    let commands = device.create_command_pool().allocate();
+    commands.begin(spelter::vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT).unwrap();
+    {
+        let lent = &loan.buffers()[0];
+        let fill = |name: &str, part: u64| {
+            commands.set_label(Some(name)).unwrap();
+            commands.fill_buffer(lent.buffer, lent.offset + 256 * part, 256, 1).unwrap();
+        };
+        fill("first", 0);
+        commands.set_label(Some("between")).unwrap();
+        commands.set_event(&event).unwrap();
+        fill("second", 1);
+        commands.wait_events(&[&by_host]).unwrap();
+        fill("third", 2);
+        commands.wait_events(&[&event]).unwrap();
+        fill("fourth", 3);
+    }
+    commands.end().unwrap();
+    loan.submit(&[&commands]).unwrap();
+    context.finish().unwrap();
+    let events = written(&context);
+    check_rules(&events);
+    let mut of_events = arrows(&events, "dependency");
+    of_events.retain(|[name, ..]| *name == "event");
+    assert_eq!(of_events, [["event", "between: set event", "fourth: fill"]]);
+}
+
 /// Two commands of the program's own, without a barrier.
 #[test]
 fn the_dependency_that_a_finding_misses_is_an_arrow() {

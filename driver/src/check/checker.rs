@@ -122,6 +122,8 @@ pub struct CheckStats {
     pub dispatches: u64,
     /// Dispatches outside of [`CheckOptions::shard`], which ran unchecked.
     pub skipped: u64,
+    /// Copies, fills and other commands that are no dispatches and access memory: their accesses were compared.
+    pub transfers: u64,
     /// Dispatches that ran again to confirm what was suspected. Those whose suspicions were all known are not among
     /// them.
     pub dispatches_repeated: u64,

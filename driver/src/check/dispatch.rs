@@ -77,7 +77,7 @@ impl DispatchRun<'_> {
         let later = if start(first) > start(second) { first } else { second };
         let memory = through().unwrap_or_else(|| names.memory(kernel, later.memory, bytes, self.args.buffers));
         match later.memory {
-            Memory::Device(_) => memory.of(self.code.checker.resources().find(&(from..from + bytes))),
+            Memory::Device(_) => memory.of_named(self.code.checker.resources().find(&(from..from + bytes))),
             Memory::Workgroup(_) => names.as_accessed(memory, kernel, later.site),
         }
     }

@@ -34,7 +34,8 @@ pub struct Finding {
     /// verified on the execution that was observed; semaphores, fences, atomic functions for lost updates, and two
     /// dispatches in place of one are advice.
     pub repairs: Vec<Repair>,
-    /// How often it occurred in the run; it is reported once.
+    /// How often it occurred in the run; it is reported once. Of two commands, the number of pairs of commands of which
+    /// it is true; of invocations of a dispatch, the number of accesses that raced.
     pub count: u64,
     /// The order of workgroups, subgroups and lanes in which it occurred: the same order finds it again.
     pub schedule: Schedule,
@@ -155,21 +156,26 @@ pub struct FoundMemory {
     pub place: FoundPlace,
     /// The bytes, from the start of the descriptor's range or of the variable.
     pub bytes: Range<u64>,
-    /// The buffer or image that a descriptor has a part of, if the program gave it a name.
-    pub resource: Option<NamedResource>,
+    /// The buffer or image that a descriptor has a part of: in findings about one dispatch, if the program gave it a
+    /// name.
+    pub resource: Option<FoundResource>,
 }
 
-/// A buffer or image with a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedResource {
+/// A buffer or image.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FoundResource {
     /// Which of the two.
     pub kind: ResourceKind,
     /// The name that the program gave it (`vkSetDebugUtilsObjectNameEXT`).
-    pub name: Arc<str>,
+    pub name: Option<Arc<str>>,
+    /// Its number: buffers, or images, that were created on the device before it.
+    pub number: u64,
+    /// Its size.
+    pub bytes: u64,
 }
 
 /// A resource of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FoundPlace {
     /// A buffer or image.
     Descriptor {
@@ -188,14 +194,7 @@ pub enum FoundPlace {
         name: Arc<str>,
     },
     /// A buffer or image, in findings about transfers and the host.
-    Resource {
-        /// Which of the two.
-        kind: ResourceKind,
-        /// The name that the program gave it.
-        name: Option<Arc<str>>,
-        /// Its number: buffers and images that got memory before it.
-        number: u64,
-    },
+    Resource(FoundResource),
     /// Memory at a device address.
     Address(u64),
 }
@@ -224,13 +223,19 @@ impl FoundMemory {
         Self { place, bytes, resource: None }
     }
 
-    /// With the name of the buffer or image, if it has one and is known by a descriptor.
+    /// Memory that is known by a descriptor, with the buffer or image that has it.
     pub(super) fn of(self, resource: Option<Self>) -> Self {
-        let named = match resource.map(|resource| resource.place) {
-            Some(FoundPlace::Resource { kind, name: Some(name), .. }) => Some(NamedResource { kind, name }),
+        let resource = match resource.map(|resource| resource.place) {
+            Some(FoundPlace::Resource(resource)) => Some(resource),
             _ => None,
         };
-        Self { resource: named, ..self }
+        Self { resource, ..self }
+    }
+
+    /// The same if the program gave the buffer or image a name.
+    pub(super) fn of_named(self, resource: Option<Self>) -> Self {
+        let resource = resource.filter(|resource| resource.place.name().is_some());
+        self.of(resource)
     }
 }
 
@@ -238,7 +243,7 @@ impl FoundPlace {
     /// The name of the variable or resource, if it has one.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
-            Self::Descriptor { name, .. } | Self::Resource { name, .. } => name.as_deref(),
+            Self::Descriptor { name, .. } | Self::Resource(FoundResource { name, .. }) => name.as_deref(),
             Self::Variable { name } => Some(name).filter(|name| !name.is_empty()).map(|name| &**name),
             Self::Address(_) => None,
         }
@@ -257,18 +262,35 @@ impl fmt::Display for FoundPlace {
             }
             Self::Variable { name } if name.is_empty() => f.write_str("workgroup memory"),
             Self::Variable { name } => write!(f, "workgroup variable `{name}`"),
-            Self::Resource { kind, name: Some(name), .. } => write!(f, "{} `{name}`", kind.name()),
-            Self::Resource { kind, name: None, number } => write!(f, "{} {number}", kind.name()),
+            Self::Resource(resource) => resource.fmt(f),
             Self::Address(address) => write!(f, "device address {address:#x}"),
         }
     }
 }
 
+/// ``buffer `words` ``, or `buffer 3 (of 65,536 bytes)` without a name.
+impl fmt::Display for FoundResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind.name();
+        match &self.name {
+            Some(name) => write!(f, "{kind} `{name}`"),
+            None => write!(f, "{kind} {} (of {} bytes)", self.number, in_thousands(self.bytes)),
+        }
+    }
+}
+
+/// A number with a comma after the thousands, the millions and so on.
+fn in_thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
 impl fmt::Display for FoundMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.place)?;
-        if let Some(NamedResource { kind, name }) = &self.resource {
-            write!(f, " of {} `{name}`", kind.name())?;
+        if let Some(resource) = &self.resource {
+            write!(f, " of {resource}")?;
         }
         write!(f, ", bytes {}..{}", self.bytes.start, self.bytes.end)
     }
@@ -323,7 +345,8 @@ pub struct FoundCommand {
     pub pipeline: Option<Arc<str>>,
     /// The same of the shader module of a dispatch, when its pipeline was created.
     pub module: Option<Arc<str>>,
-    /// Its number in the command buffer: dispatches, transfers, queries and events count, from 0.
+    /// The number of its call in the command buffer: dispatches, transfers, queries and events count, from 0. The
+    /// regions of a copy are one call.
     pub number: u32,
     /// The name that the program gave the command buffer.
     pub command_buffer: Option<Arc<str>>,
@@ -351,11 +374,13 @@ impl FoundCommand {
         format!("in `{name}`{pipeline}, {} of submission {submission} of queue {queue}", self.buffer())
     }
 
-    /// The command buffer: its name, or else its index in the submission.
+    /// The command buffer: its name, or else its index in the submission. Both, if it is not the first of the
+    /// submission, which may have it twice.
     fn buffer(&self) -> String {
-        match &self.command_buffer {
-            Some(name) => format!("command buffer `{name}`"),
-            None => format!("command buffer {}", self.index),
+        match (&self.command_buffer, self.index) {
+            (Some(name), 0) => format!("command buffer `{name}`"),
+            (Some(name), index) => format!("command buffer `{name}` (index {index})"),
+            (None, index) => format!("command buffer {index}"),
         }
     }
 }
@@ -500,7 +525,9 @@ impl Finding {
             Some(FoundPlace::Variable { name }) => Some(MemoryIdentity::Variable(Arc::clone(name))),
             // An advice: programs read back through a new buffer each time.
             _ if is_of_kernel || (self.rule, self.severity) == (Rule::Host, Severity::Note) => None,
-            Some(FoundPlace::Resource { kind, number, .. }) => Some(MemoryIdentity::Resource(*kind, *number)),
+            Some(FoundPlace::Resource(FoundResource { kind, number, .. })) => {
+                Some(MemoryIdentity::Resource(*kind, *number))
+            }
             Some(FoundPlace::Address(_)) | None => None,
         };
         let (first, second) = (self.first.as_ref().map(of), of(&self.second));
@@ -514,8 +541,8 @@ impl Finding {
         }
         let [first, second] = [self.first.as_ref(), Some(&self.second)].map(|access| access?.command.as_deref());
         let resource = self.memory.as_ref().and_then(|memory| match &memory.place {
-            FoundPlace::Resource { name, .. } => name.clone(),
-            _ => memory.resource.as_ref().map(|resource| Arc::clone(&resource.name)),
+            FoundPlace::Resource(resource) => resource.name.clone(),
+            _ => memory.resource.as_ref().and_then(|resource| resource.name.clone()),
         });
         let buffer = |command: Option<&FoundCommand>| command?.command_buffer.clone();
         let pipeline = |command: Option<&FoundCommand>| command?.pipeline.clone();
@@ -589,6 +616,12 @@ mod tests {
             let part = format!("invocation ({invocation}, 0, 0) was inlined from a call at scan.wgsl:{line}:3");
             assert!(different.contains(&part), "{part}: {different}");
         }
+    }
+
+    #[test]
+    fn numbers_have_commas_between_thousands() {
+        let numbers = [0, 999, 1000, 65_536, 1_000_000];
+        assert_eq!(numbers.map(in_thousands), ["0", "999", "1,000", "65,536", "1,000,000"]);
     }
 
     #[test]

@@ -56,8 +56,8 @@ pub(crate) use checker::Checker;
 pub(crate) use code::CheckedCode;
 pub use confirm::{AccessFilter, Candidate, Confirmed, Verdict, confirm, verdict};
 pub use finding::{
-    Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, Hazard,
-    NamedResource, Repair, ResourceKind, Rule, Severity,
+    Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, FoundResource,
+    Hazard, Repair, ResourceKind, Rule, Severity,
 };
 pub use kernel::{CheckedKernel, KernelChecker};
 pub use log::{Accessed, Dispatch, Log, Word};

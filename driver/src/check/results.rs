@@ -37,6 +37,7 @@ impl AddAssign for CheckStats {
         let Self {
             dispatches,
             skipped,
+            transfers,
             dispatches_repeated,
             suspicions,
             confirmed,
@@ -53,6 +54,7 @@ impl AddAssign for CheckStats {
         } = other;
         self.dispatches += dispatches;
         self.skipped += skipped;
+        self.transfers += transfers;
         self.dispatches_repeated += dispatches_repeated;
         self.suspicions += suspicions;
         self.confirmed += confirmed;

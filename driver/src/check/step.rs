@@ -11,4 +11,6 @@ pub struct FoundStep {
     pub number: u64,
     /// Of a wait, the numbers of the signals that it waits for.
     pub after: Vec<u64>,
+    /// Whether it comes before the first access: `vkCmdSetEvent` of an event that was set too early.
+    pub precedes: bool,
 }

@@ -4,6 +4,7 @@ use ash::vk;
 
 use super::CommandBuffer;
 use super::recorder::CommandRecorder;
+use super::transfer::{OVERLAP, overlap};
 use crate::error::{Error, Misuse, require};
 use crate::exec::{Grid, RowsWork, Work};
 use crate::host_memory::{self, OutOfHostMemory, Room};
@@ -124,7 +125,7 @@ impl CommandBuffer {
             let bytes = buffer_grid(&at, UPLOAD, from, source.slice, to, region, &texels)?;
             all.push(RowsWork { from: bytes, to: texels.grid, row_bytes: texels.row_bytes });
         }
-        add(&mut recorder, all)?;
+        add(&mut recorder, all, (UPLOAD, "VUID-vkCmdCopyBufferToImage-pRegions-00173"))?;
         recorder.keep(&source.allocation);
         recorder.keep(&target.allocation);
         Ok(())
@@ -149,7 +150,7 @@ impl CommandBuffer {
             let bytes = buffer_grid(&at, DOWNLOAD, to, target.slice, from, region, &texels)?;
             all.push(RowsWork { from: texels.grid, to: bytes, row_bytes: texels.row_bytes });
         }
-        add(&mut recorder, all)?;
+        add(&mut recorder, all, (DOWNLOAD, "VUID-vkCmdCopyImageToBuffer-pRegions-00184"))?;
         recorder.keep(&source.allocation);
         recorder.keep(&target.allocation);
         Ok(())
@@ -175,18 +176,37 @@ impl CommandBuffer {
             })?;
             all.push(RowsWork { from: read.grid, to: write.grid, row_bytes: write.row_bytes });
         }
-        add(&mut recorder, all)?;
+        add(&mut recorder, all, (COPY, "VUID-vkCmdCopyImage-pRegions-00124"))?;
         recorder.keep(&source.allocation);
         recorder.keep(&target.allocation);
         Ok(())
     }
 }
 
-fn add(recorder: &mut CommandRecorder, all: Vec<RowsWork>) -> Result<(), OutOfHostMemory> {
+/// Adds the regions of a copy, whose sources and destinations must have no byte in common by this rule.
+fn add(recorder: &mut CommandRecorder, all: Vec<RowsWork>, (at, vuid): (&str, &'static str)) -> Result<(), Error> {
+    require(!rows_overlap(&all)?, at, vuid, || OVERLAP.into())?;
     recorder.make_room(all.len())?;
     let _room = Room::of((all.len() * size_of::<RowsWork>()) as u64)?;
-    all.into_iter().for_each(|rows| recorder.add(Work::Rows(Box::new(rows))));
+    recorder.add_regions(all.into_iter().map(|rows| Work::Rows(Box::new(rows))));
     Ok(())
+}
+
+/// Whether any row that is read shares a byte with any row that is written. Rows are looked at one by one only if the
+/// memory between the first and the last row of a source meets that of a destination.
+fn rows_overlap(all: &[RowsWork]) -> Result<bool, OutOfHostMemory> {
+    let extent = |grid: &Grid, bytes: u64| {
+        let last = grid.at(grid.rows.saturating_sub(1)).saturating_add(bytes);
+        (grid.slice.address() as u64 + grid.first, last - grid.first)
+    };
+    let sources = all.iter().map(|work| extent(&work.from, work.row_bytes));
+    if !overlap(sources, all.iter().map(|work| extent(&work.to, work.row_bytes)))? {
+        return Ok(false);
+    }
+    let rows =
+        |grid: Grid, bytes: u64| (0..grid.rows).map(move |row| (grid.slice.address() as u64 + grid.at(row), bytes));
+    let sources = all.iter().flat_map(|work| rows(Grid { rows: work.to.rows, ..work.from }, work.row_bytes));
+    overlap(sources, all.iter().flat_map(|work| rows(work.to, work.row_bytes)))
 }
 
 fn some(at: &str, vuid: &'static str, count: usize) -> Result<(), Misuse> {

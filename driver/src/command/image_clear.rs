@@ -70,14 +70,13 @@ impl CommandBuffer {
         })?;
         let ranges = ranges.iter().map(|range| check_range(image, range)).collect::<Result<Vec<_>, _>>()?;
         let texel = texel(image, color);
-        for (levels, layers) in ranges {
-            for level in levels {
-                let size = image.extent().level(level);
-                let texels = texel_box(image, level, layers, [0; 3], size);
-                let row: Arc<[u8]> = texel.repeat(size[0] as usize).into();
-                recorder.add(Work::Clear(Box::new(ClearWork { to: texels.grid, row })));
-            }
-        }
+        let all = ranges.into_iter().flat_map(|(levels, layers)| levels.map(move |level| (level, layers)));
+        recorder.add_regions(all.map(|(level, layers)| {
+            let size = image.extent().level(level);
+            let texels = texel_box(image, level, layers, [0; 3], size);
+            let row: Arc<[u8]> = texel.repeat(size[0] as usize).into();
+            Work::Clear(Box::new(ClearWork { to: texels.grid, row }))
+        }));
         recorder.keep(&target.allocation);
         Ok(())
     }

@@ -140,6 +140,16 @@ impl CommandRecorder {
         self.phases.push(work);
     }
 
+    /// Adds the regions of one transfer to the current phase.
+    pub(super) fn add_regions(&mut self, regions: impl Iterator<Item = Work>) {
+        let first = self.phases.open();
+        self.phases.push_call(regions);
+        if let Some(label) = &self.label {
+            let phase = self.phases.len();
+            self.labels.extend((first..self.phases.open()).map(|place| ((phase, place), Arc::clone(label))));
+        }
+    }
+
     /// Ends the current phase, if it has commands.
     pub(super) fn end_phase(&mut self) {
         self.phases.end();

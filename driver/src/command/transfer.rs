@@ -46,6 +46,9 @@ const UPDATE_TO: BufferRules = BufferRules {
     parent_vuid: "VUID-vkCmdUpdateBuffer-commonparent",
 };
 
+/// What is wrong with such a copy.
+pub(super) const OVERLAP: &str = "source and destination regions overlap in memory";
+
 /// Maximum number of bytes of one `vkCmdUpdateBuffer`.
 const MAX_UPDATED: usize = 65_536;
 
@@ -61,17 +64,15 @@ impl CommandBuffer {
         for (index, region) in regions.iter().enumerate() {
             check_region(index, region, from.size(), to.size())?;
         }
-        let overlaps = overlap(regions, source.slice.address() as u64, target.slice.address() as u64)?;
-        require(!overlaps, COPY, "VUID-vkCmdCopyBuffer-pRegions-00117", || {
-            "source and destination regions overlap in memory".into()
-        })?;
+        let (from, to) = (source.slice.address() as u64, target.slice.address() as u64);
+        let sources = regions.iter().map(|region| (from + region.src_offset, region.size));
+        let targets = regions.iter().map(|region| (to + region.dst_offset, region.size));
+        require(!overlap(sources, targets)?, COPY, "VUID-vkCmdCopyBuffer-pRegions-00117", || OVERLAP.into())?;
         recorder.make_room(regions.len())?;
-        for region in regions {
-            recorder.add(Work::Copy {
-                from: source.slice.slice(region.src_offset, region.size),
-                to: target.slice.slice(region.dst_offset, region.size),
-            });
-        }
+        recorder.add_regions(regions.iter().map(|region| Work::Copy {
+            from: source.slice.slice(region.src_offset, region.size),
+            to: target.slice.slice(region.dst_offset, region.size),
+        }));
         recorder.keep(&source.allocation);
         recorder.keep(&target.allocation);
         Ok(())
@@ -130,11 +131,14 @@ fn check_region(index: usize, region: &vk::BufferCopy, from: u64, to: u64) -> Re
     require(fits, &at, "VUID-vkCmdCopyBuffer-size-00116", || beyond(size, dst_offset, to))
 }
 
-/// Whether any source region shares a byte with any destination region. A sweep over sorted addresses, since regions
-/// may be many.
-fn overlap(regions: &[vk::BufferCopy], from: u64, to: u64) -> Result<bool, OutOfHostMemory> {
-    let sources = regions.iter().map(|r| (from + r.src_offset, r.size, 0));
-    let targets = regions.iter().map(|r| (to + r.dst_offset, r.size, 1));
+/// Whether any source shares a byte with any destination, by their addresses and sizes. A sweep over sorted addresses,
+/// since regions may be many.
+pub(super) fn overlap(
+    sources: impl Iterator<Item = (u64, u64)>,
+    targets: impl Iterator<Item = (u64, u64)>,
+) -> Result<bool, OutOfHostMemory> {
+    let sources = sources.map(|(start, size)| (start, size, 0));
+    let targets = targets.map(|(start, size)| (start, size, 1));
     let mut spans = host_memory::collect(sources.chain(targets))?;
     spans.sort_unstable();
     // The largest end of the sources, and of the targets, so far.

@@ -117,6 +117,16 @@ pub trait Observer: Debug + Send + Sync {
         let _ = signal;
     }
 
+    /// A command sets an event, by a number that no other event of the process has.
+    fn sets_event(&self, command: CommandId, event: u64) {
+        let _ = (command, event);
+    }
+
+    /// A command has waited for these events: the commands after it run next. It is no [`Chunk`] itself.
+    fn waited_for_events(&self, command: CommandId, events: &[u64]) {
+        let _ = (command, events);
+    }
+
     /// Checked mode finds that the program has no dependency from a command to a later one, which runs now, and lets a
     /// rule be broken by that. The log of commands is not locked meanwhile: the observer may access mapped memory.
     fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
@@ -151,6 +161,14 @@ impl Observer for Observers {
 
     fn host_signals(&self, signal: SemaphoreSignal) {
         self.0.iter().for_each(|observer| observer.host_signals(signal));
+    }
+
+    fn sets_event(&self, command: CommandId, event: u64) {
+        self.0.iter().for_each(|observer| observer.sets_event(command, event));
+    }
+
+    fn waited_for_events(&self, command: CommandId, events: &[u64]) {
+        self.0.iter().for_each(|observer| observer.waited_for_events(command, events));
     }
 
     fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {

@@ -251,6 +251,12 @@ impl QueueState {
                 if let (Some(log), None) = (log, &left) {
                     log.phase(CommandId { submission: id, recording: r, phase: p, command: 0 }, recording);
                 }
+                if let (Some(observer), Some(Work::WaitEvents(events)), None) =
+                    (&self.shared.observer, commands.first(), &left)
+                {
+                    let wait = CommandId { submission: id, recording: r, phase: p, command: 0 };
+                    observer.waited_for_events(wait, &events.iter().map(|event| event.serial()).collect::<Vec<_>>());
+                }
                 make_ready(commands);
                 self.progress.begin(r, p);
                 let run = PhaseRun {

@@ -70,13 +70,17 @@ impl Run<'_> {
         if units > 0 {
             let BatchPart { submission, recording } = *self.of;
             let work = &self.commands[command];
+            let id = CommandId { submission, recording, phase: self.phase, command };
+            if let Work::Event { event, set: true } = work {
+                observer.sets_event(id, event.serial());
+            }
             let dispatch = match work {
                 Work::Dispatch(dispatch) => Some(DispatchInfo { pipeline: dispatch.state.pipeline, groups }),
                 _ => None,
             };
             observer.worked(&Chunk {
                 worker: self.slot,
-                command: CommandId { submission, recording, phase: self.phase, command },
+                command: id,
                 name: &self.recording.name(self.phase, command),
                 dispatch,
                 bytes: work.touched_bytes(),

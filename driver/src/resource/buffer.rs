@@ -82,8 +82,8 @@ impl Buffer {
             format!("size {size} above maxBufferSize {max}")
         })?;
         require(!usage.is_empty(), at, "VUID-VkBufferCreateInfo-None-09500", || "usage is 0".into())?;
-        let inner =
-            BufferInner { device: device.clone(), size, usage, storage: OnceLock::new(), known: Known::default() };
+        let known = Known::new(device, ResourceKind::Buffer);
+        let inner = BufferInner { device: device.clone(), size, usage, storage: OnceLock::new(), known };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -113,7 +113,7 @@ impl Buffer {
         let storage = Storage { slice, allocation: Arc::clone(memory.allocation()) };
         // The first of several threads that bind the buffer at once succeeds, and only it adds the addresses.
         self.inner.storage.set(storage).map_err(|_| already_bound())?;
-        self.inner.known.bound(self.device(), ResourceKind::Buffer, slice);
+        self.inner.known.bound(self.device(), slice);
         if self.inner.is_addressable() {
             self.device().heap().addresses().add(slice, memory.slice());
         }

@@ -86,7 +86,8 @@ impl Image {
         let rows = if info.tiling == vk::ImageTiling::LINEAR { Rows::Packed } else { Rows::Spread };
         // An image above `maxResourceSize` breaks no rule: the limit has no VUID.
         let layout = Layout::new(&extent, format.bytes(), rows).ok_or(Error::OutOfMemory)?;
-        let (device, storage, known) = (device.clone(), OnceLock::new(), Known::default());
+        let known = Known::new(device, ResourceKind::Image);
+        let (device, storage) = (device.clone(), OnceLock::new());
         let inner = ImageInner { device, info: *info, format, extent, layout, storage, known };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -154,7 +155,7 @@ impl Image {
         let slice = memory.slice().slice(offset, needs.size);
         let storage = Storage { slice, allocation: Arc::clone(memory.allocation()) };
         self.inner.storage.set(storage).map_err(|_| already_bound())?;
-        self.inner.known.bound(self.device(), ResourceKind::Image, slice);
+        self.inner.known.bound(self.device(), slice);
         Ok(())
     }
 

@@ -9,8 +9,11 @@ use crate::check::{ResourceId, ResourceKind};
 use crate::device::Device;
 
 /// The name and the place of a buffer or image.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Known {
+    kind: ResourceKind,
+    /// Its number among those of its kind, on a device that checks.
+    number: u64,
     state: Mutex<KnownState>,
 }
 
@@ -23,11 +26,17 @@ struct KnownState {
 }
 
 impl Known {
+    /// Of a buffer or image that is created now.
+    pub(super) fn new(device: &Device, kind: ResourceKind) -> Self {
+        let number = device.checker().map(|checker| checker.resources().create(kind)).unwrap_or_default();
+        Self { kind, number, state: Mutex::default() }
+    }
+
     /// It gets memory.
-    pub(super) fn bound(&self, device: &Device, kind: ResourceKind, memory: GuestSlice) {
+    pub(super) fn bound(&self, device: &Device, memory: GuestSlice) {
         if let Some(checker) = device.checker() {
             let mut state = self.state.lock();
-            state.id = Some(checker.resources().add(kind, memory, state.name.clone()));
+            state.id = Some(checker.resources().add(self.kind, self.number, memory, state.name.clone()));
         }
     }
 

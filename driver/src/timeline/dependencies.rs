@@ -1,8 +1,9 @@
-//! Arrows from a command to what comes after it, and why: a barrier, a semaphore, the order of submissions; and, in
-//! checked mode, where a dependency is missing.
+//! Arrows from a command to what comes after it, and why: a barrier, an event, a semaphore, the order of submissions;
+//! and, in checked mode, where a dependency is missing.
 //!
 //! What orders is drawn, not each pair that it orders: a barrier is one arrow, from the command before it that ended
-//! last to the one after it that began first. A wait for events ends a phase, as a barrier does.
+//! last to the one after it that began first. A wait for events ends a phase, as a barrier does; the arrow of an event
+//! is from the command that set it to the one after the wait that began first.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -99,6 +100,10 @@ pub(super) struct Dependencies {
     signals: BoundedMap<(u64, u64), Signaller>,
     /// What the submission that ends now waited for.
     awaited: Vec<SubmissionId>,
+    /// The command that set each event last.
+    set: BoundedMap<u64, CommandId>,
+    /// The waits for events of submissions that have not ended, with the commands that set the events.
+    event_waits: BTreeMap<CommandId, Vec<CommandId>>,
     missing: BTreeMap<SubmissionId, Vec<(CommandId, CommandId, String)>>,
     /// The command of the present phase that ended last.
     last: Option<(CommandId, TraceSlice)>,
@@ -140,6 +145,19 @@ impl Dependencies {
         }
     }
 
+    /// A command sets an event.
+    pub(super) fn sets_event(&mut self, command: CommandId, event: u64) {
+        self.set.insert(event, command);
+    }
+
+    /// A command has waited for events. What the host has set has no arrow.
+    pub(super) fn waited_for_events(&mut self, command: CommandId, events: &[u64]) {
+        let set: Vec<_> = events.iter().filter_map(|event| self.set.values.get(event)).copied().collect();
+        if !set.is_empty() && self.event_waits.len() < MAX_KNOWN {
+            self.event_waits.insert(command, set);
+        }
+    }
+
     /// A submission has ended; its commands come next, in the order in which they began.
     pub(super) fn submission_ran(&mut self, id: SubmissionId, place: TraceSlice) {
         self.last = None;
@@ -167,6 +185,13 @@ impl Dependencies {
                 }
             }
         }
+        // The first command after waits for events.
+        let first = CommandId { submission: id.submission, recording: 0, phase: 0, command: 0 };
+        while let Some((&wait, _)) = self.event_waits.range(first..id).next() {
+            for set in self.event_waits.remove(&wait).unwrap_or_default() {
+                self.arrow("dependency", "event", self.commands.values.get(&set).copied(), place);
+            }
+        }
         self.commands.insert(id, place);
     }
 
@@ -178,6 +203,7 @@ impl Dependencies {
                 self.arrow("missing", &format!("missing dependency: {rule}"), from, to);
             }
         }
+        self.event_waits.retain(|wait, _| wait.submission != id);
         std::mem::take(&mut self.edges)
     }
 

@@ -243,6 +243,14 @@ impl Observer for DeviceTimeline {
         self.state.lock().dependencies.host_signals(signal);
     }
 
+    fn sets_event(&self, command: CommandId, event: u64) {
+        self.state.lock().dependencies.sets_event(command, event);
+    }
+
+    fn waited_for_events(&self, command: CommandId, events: &[u64]) {
+        self.state.lock().dependencies.waited_for_events(command, events);
+    }
+
     fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
         self.state.lock().dependencies.misses(earlier, later, rule);
     }

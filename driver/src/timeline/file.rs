@@ -188,6 +188,14 @@ impl Observer for DeviceTimelineFile {
         self.device.host_signals(signal);
     }
 
+    fn sets_event(&self, command: CommandId, event: u64) {
+        self.device.sets_event(command, event);
+    }
+
+    fn waited_for_events(&self, command: CommandId, events: &[u64]) {
+        self.device.waited_for_events(command, events);
+    }
+
     fn misses(&self, earlier: CommandId, later: CommandId, rule: &str) {
         self.device.misses(earlier, later, rule);
     }

@@ -105,6 +105,23 @@ fn copy_between(world: &World, from: &Image, to: &Image) -> Result<(), Error> {
     world.command.copy_image(from, to, &[one()])
 }
 
+/// A copy of texels onto themselves, from layer 0 to this one.
+fn copy_within(world: &World, layer: u32) -> Result<(), Error> {
+    let image = good(world);
+    let mut region = one();
+    region.dst_subresource.base_array_layer = layer;
+    world.command.copy_image(&image, &image, &[region])
+}
+
+/// A buffer and an image in the same memory.
+fn aliases(world: &World) -> (spelter_driver::Buffer, Image) {
+    let (buffer, image) = (world.device.create_buffer(64, crate::common::ANY_USE).unwrap(), unbound(world));
+    let memory = world.device.allocate_memory(image.requirements().size, 0).unwrap();
+    buffer.bind_memory(&memory, 0).unwrap();
+    image.bind_memory(&memory, 0).unwrap();
+    (buffer, image)
+}
+
 fn good(world: &World) -> Image {
     bound(&world.device, &plain())
 }
@@ -170,6 +187,15 @@ pub(super) const RULES: &[Rule] = &[
     ("VUID-vkCmdCopyBufferToImage-imageOffset-09104", |w| upload(w, |r| r.image_extent.depth = 2)),
     ("VUID-vkCmdCopyBufferToImage-dstImage-07975", |w| upload(w, |r| r.buffer_offset = 2)),
     ("VUID-vkCmdCopyBufferToImage-pRegions-00171", |w| upload(w, |r| r.buffer_offset = 256)),
+    ("VUID-vkCmdCopyBufferToImage-pRegions-00173", |w| {
+        let (buffer, image) = aliases(w);
+        w.command.copy_buffer_to_image(&buffer, &image, &[texel()])
+    }),
+    ("VUID-vkCmdCopyImageToBuffer-pRegions-00184", |w| {
+        let (buffer, image) = aliases(w);
+        w.command.copy_image_to_buffer(&image, &buffer, &[texel()])
+    }),
+    ("VUID-vkCmdCopyImage-pRegions-00124", |w| copy_within(w, 0)),
     ("VUID-VkBufferImageCopy-bufferRowLength-09101", |w| {
         upload(w, |r| (r.image_extent.width, r.buffer_row_length) = (4, 3))
     }),
@@ -221,3 +247,15 @@ pub(super) const RULES: &[Rule] = &[
     ("VUID-vkCmdCopyImage-dstOffset-00151", |w| copy(w, |r| r.dst_offset.y = -1)),
     ("VUID-vkCmdCopyImage-dstOffset-00153", |w| copy(w, |r| r.dst_offset.z = 1)),
 ];
+
+#[test]
+fn parts_of_one_image_are_copied_to_others() {
+    let world = World::new();
+    assert!(copy_within(&world, 1).is_ok());
+    // Between rows of one image only rows count: columns of the same rows.
+    let image = good(&world);
+    let columns =
+        |to: i32| vk::ImageCopy { dst_offset: vk::Offset3D { x: to, y: 0, z: 0 }, extent: texels(4, 8, 1), ..one() };
+    assert!(world.command.copy_image(&image, &image, &[columns(4)]).is_ok());
+    assert!(world.command.copy_image(&image, &image, &[columns(3)]).is_err());
+}

@@ -148,7 +148,7 @@ fn a_program_of_which_not_all_was_checked_is_no_success() {
     let summary = r#"echo '{"summary":{"process":PROCESS,"counts":{},"checked":{"dispatches":0}}}' | emit"#;
     folder.write("elsewhere", format!("{started}{summary}\n").as_bytes());
     for (program, part) in [
-        ("elsewhere", "note: no dispatch ran on a device of Spelter: no kernel was checked\n"),
+        ("elsewhere", "note: no dispatch and no transfer ran on a device of Spelter: nothing was checked\n"),
         ("elsewhere", "note: programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics\n"),
         ("other", "note: nothing was checked: no process created a device of Spelter\n"),
         ("other", "note: programs that require a graphics queue (wgpu, Dawn, taichi) need --graphics\n"),
@@ -161,6 +161,18 @@ fn a_program_of_which_not_all_was_checked_is_no_success() {
         assert!(ended.stderr.contains(part), "{program}: {}", ended.stderr);
         assert_eq!(folder.spelter(&format!("check --allow-unchecked -- sh {program}")).status, 0, "{program}");
     }
+}
+
+#[test]
+fn a_program_that_only_transfers_is_checked() {
+    let folder = Folder::new("check-transfers");
+    let program = "emit() { sed \"s/PROCESS/$$/\" >> \"$SPELTER_CHECK_JSON\"; }\n\
+        echo '{\"started\":{\"process\":PROCESS}}' | emit\n\
+        echo '{\"summary\":{\"process\":PROCESS,\"counts\":{},\"checked\":{\"dispatches\":0,\"transfers\":3}}}' | emit\n";
+    folder.write("program", program.as_bytes());
+    let ended = folder.spelter("check -- sh program");
+    let expected = "note: checked: no data race was observed; 0 dispatches, 3 transfers, 1 process\n";
+    assert_eq!((ended.status, &ended.stderr[..]), (0, expected));
 }
 
 /// A program that reads back maps memory without a barrier to the host each time.

@@ -25,8 +25,8 @@ use spelter_memory_model::relations::Choice;
 use spelter_memory_model::slice::{Slice, TraceError};
 use spelter_memory_model::{Model, Overwrite};
 
-use super::history::{Access, History, Item, covers, first_scope, includes, named, second_scope};
-use super::program::Range;
+use super::history::{Access, History, Item, TRANSITION, covers, first_scope, includes, named, second_scope};
+use super::program::{Barrier, Range};
 
 /// A write after a barrier needs visibility, too: `VK_ACCESS_2_…_WRITE` in `dstAccessMask`.
 const MODEL: Model = Model { overwrite: Overwrite::ApiVisibility, ..Model::SPEC };
@@ -144,22 +144,46 @@ impl History {
                 let end = set.unwrap_or(at);
                 let marker = builder.marker(device);
                 let scope = first_scope(barrier.src.stages);
-                let in_scope = one.queue == Some(queue) && first < end && scope.contains(one.stage);
+                // The signal of the host is in a first scope with HOST, with what the host did and waited for before.
+                let by_host = set.is_some_and(|set| matches!(self.items[set], Item::HostSet));
+                let from_queue = if by_host { None } else { Some(queue) };
+                let in_scope = one.queue == from_queue && first < end && scope.contains(one.stage);
                 if in_scope {
                     builder.edge(from, marker);
                 }
                 let is_named = named(barrier.src.stages).contains(one.stage);
                 let covered = covers(barrier.memory, bytes);
-                if in_scope && one.writes && is_named && includes(barrier.src.access, one.access) && covered {
+                // A layout transition makes what it writes available by itself.
+                let releases = one.stage == TRANSITION || is_named && includes(barrier.src.access, one.access);
+                if in_scope && one.writes && releases && covered {
                     let available = builder.then(from, device, Action::Available(Domain::Device));
                     builder.edge(available, marker);
                 }
-                self.follow(builder, nodes, marker, (queue, end, scope, false), Some(command));
+                if !by_host {
+                    self.follow(builder, nodes, marker, (queue, end, scope, false), Some(command));
+                } else if scope.contains(S::HOST) {
+                    self.follow_host(builder, nodes, marker, end);
+                }
                 let visible = covered.then(|| builder.then(marker, device, Action::Visible(Domain::Device)));
                 let to_host = barrier.dst.stages.contains(S::HOST) && includes(barrier.dst.access, A::HOST_READ);
                 let to_host = (to_host && covered).then(|| host_domain(builder, marker));
                 let after = second_scope(barrier.dst.stages);
                 Some(Node { marker, visible, to_host, after, everything: false })
+            }
+            Item::TransitionEnd { queue, barrier: Barrier { dst, memory, .. }, of } => {
+                // Transitions of a queue happen in submission order: a later one comes after this one, too.
+                let follows = one.stage == TRANSITION && one.queue == Some(queue) && covers(memory, bytes);
+                if of != first && !follows {
+                    return None;
+                }
+                let marker = builder.marker(device);
+                builder.edge(from, marker);
+                let available = builder.then(from, device, Action::Available(Domain::Device));
+                builder.edge(available, marker);
+                let visible = Some(builder.then(marker, device, Action::Visible(Domain::Device)));
+                let to_host = dst.stages.contains(S::HOST) && includes(dst.access, A::HOST_READ);
+                let to_host = to_host.then(|| host_domain(builder, marker));
+                Some(Node { marker, visible, to_host, after: second_scope(dst.stages), everything: false })
             }
             Item::Signal { queue, stages } => {
                 // What is in its scope becomes available, whatever way it came.
@@ -191,15 +215,20 @@ impl History {
                     let transfer = builder.then(available, Agent::Host, transfer);
                     builder.edge(transfer, marker);
                 }
-                for (item, node) in self.items.iter().zip(nodes).take(at) {
-                    if let (Item::HostWait { .. }, Some(node)) = (item, node) {
-                        builder.edge(node.marker, marker);
-                    }
-                }
+                self.follow_host(builder, nodes, marker, at);
                 let visible = Some(builder.then(marker, device, Action::Visible(Domain::Device)));
                 Some(Node { marker, visible, to_host: None, after: S::ALL_COMMANDS, everything: true })
             }
-            Item::Access(_) | Item::Set => None,
+            Item::Access(_) | Item::Set | Item::HostSet => None,
+        }
+    }
+
+    /// What the host has waited for before an item.
+    fn follow_host(&self, builder: &mut Builder, nodes: &[Option<Node>], marker: usize, end: usize) {
+        for (item, node) in self.items.iter().zip(nodes).take(end) {
+            if let (Item::HostWait { .. }, Some(node)) = (item, node) {
+                builder.edge(node.marker, marker);
+            }
         }
     }
 
@@ -218,7 +247,10 @@ impl History {
         for (at, item) in self.items.iter().enumerate().take(end) {
             let (Some(node), false) = (nodes[at], is_same(item)) else { continue };
             let on = match item {
-                Item::Barrier { queue, .. } | Item::Wait { queue, .. } | Item::Submission { queue } => *queue,
+                Item::Barrier { queue, .. }
+                | Item::TransitionEnd { queue, .. }
+                | Item::Wait { queue, .. }
+                | Item::Submission { queue } => *queue,
                 _ => continue,
             };
             let chained = named(node.after).intersects(scope);
@@ -251,7 +283,7 @@ impl History {
         for (at, item) in self.items.iter().enumerate().take(second) {
             let Some(node) = nodes[at] else { continue };
             let (on, access) = match item {
-                Item::Barrier { queue, barrier, .. } => {
+                Item::Barrier { queue, barrier, .. } | Item::TransitionEnd { queue, barrier, .. } => {
                     let is_named = named(barrier.dst.stages).contains(other.stage);
                     (*queue, is_named && includes(barrier.dst.access, other.access))
                 }
@@ -261,6 +293,12 @@ impl History {
             if on == queue && named(node.after).contains(other.stage) {
                 builder.edge(node.marker, to);
                 if let (true, Some(visible)) = (access || node.everything, node.visible) {
+                    builder.edge(visible, to);
+                }
+                if other.stage == TRANSITION {
+                    // It needs values to be available, and sees all of them.
+                    let device = builder.device();
+                    let visible = builder.then(node.marker, device, Action::Visible(Domain::Device));
                     builder.edge(visible, to);
                 }
             }

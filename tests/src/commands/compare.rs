@@ -10,8 +10,8 @@ use spelter_driver::check::{Finding, FoundAccess, Hazard, Rule, Severity};
 use spelter_memory_model::slice::TraceError;
 
 pub use super::history::Owner;
-use super::history::{Access, History, Item, hazard, same_memory};
-use super::program::{BUFFER, BUFFERS, Program, Range};
+use super::history::{Access, History, Item, TRANSITION, barrier_ranges, hazard, same_memory, whole_image};
+use super::program::{BUFFERS, IMAGES, Program, Range};
 use super::{Machine, Pace};
 
 /// Two accesses without a dependency. Reports have them in the order of submission, in which they need not have run. So
@@ -101,7 +101,7 @@ impl Comparison {
                         Err(TraceError::TooLarge { .. }) => result.too_large += 1,
                         Err(error) => result.strange.push(format!("{pair:?}: {error}")),
                         Ok(false) => {}
-                        Ok(true) if is_replaced_by_host(&history, segment, &of, from, at) => {}
+                        Ok(true) if is_replaced(&history, segment, &of, from, at) => {}
                         Ok(true) => {
                             let found = reported.contains(&pair);
                             (is_racy, is_reported) = (true, is_reported || found);
@@ -138,31 +138,30 @@ fn pair(finding: &Finding) -> Option<Pair> {
 
 fn owner(access: &FoundAccess) -> Option<Owner> {
     let Some(command) = &access.command else { return Some(Owner::Host) };
-    let (recording, at) = command.name.split_once(':')?.0.split_once('.')?;
-    Some(Owner::Command(recording.parse().ok()?, at.parse().ok()?))
+    let of_command = command.name.strip_prefix("layout transition before ");
+    let (recording, at) = of_command.unwrap_or(&command.name).split_once(':')?.0.split_once('.')?;
+    let (recording, at) = (recording.parse().ok()?, at.parse().ok()?);
+    Some(if of_command.is_some() { Owner::Transition(recording, at) } else { Owner::Command(recording, at) })
 }
 
 /// Ranges that each access covers whole or not at all.
 fn segments(history: &History) -> Vec<Range> {
     let mut list = Vec::new();
-    // The last one has the memory of the one before it.
-    for buffer in 0..BUFFERS - 1 {
-        let mut ends: BTreeSet<u64> = [0, BUFFER].into();
+    // The last ones have the memory of those before them.
+    for whole in (0..BUFFERS - 1).map(Range::whole).chain((0..IMAGES - 1).map(whole_image)) {
+        let mut ends: BTreeSet<u64> = [0, whole.end].into();
         for item in &history.items {
-            let range = match item {
-                Item::Access(access) => access.range,
-                Item::Barrier { barrier, .. } => match barrier.memory {
-                    super::program::Memory::Buffer(range) => range,
-                    _ => continue,
-                },
+            let ranges = match item {
+                Item::Access(access) => vec![access.range],
+                Item::Barrier { barrier, .. } => barrier_ranges(barrier.memory),
                 _ => continue,
             };
-            if same_memory(range, Range::whole(buffer)) {
+            for range in ranges.into_iter().filter(|range| same_memory(*range, whole)) {
                 ends.extend([range.start, range.end]);
             }
         }
         let ends: Vec<_> = ends.into_iter().collect();
-        list.extend(ends.windows(2).map(|ends| Range { buffer, start: ends[0], end: ends[1] }));
+        list.extend(ends.windows(2).map(|ends| Range { start: ends[0], end: ends[1], ..whole }));
     }
     list
 }
@@ -180,14 +179,17 @@ fn on(history: &History, segment: Range) -> impl Iterator<Item = (usize, &Access
     })
 }
 
-/// Whether the host reads at `to` what it wrote itself after the access at `from`. Since a write of the host needs
-/// order only (`axioms.rs`), its value is the host's, whatever that access lacks.
-fn is_replaced_by_host(history: &History, segment: Range, of: &[(usize, &Access)], from: usize, to: usize) -> bool {
+/// Whether another write, ordered after the access at `from`, replaced its value before the access at `to`, whatever
+/// that lacks: a layout transition, for which values need not be visible; or a write of the host itself, where the host
+/// reads at `to`, since such a write needs order only (`axioms.rs`).
+fn is_replaced(history: &History, segment: Range, of: &[(usize, &Access)], from: usize, to: usize) -> bool {
     let is_host = |access: &Access| access.queue.is_none();
+    let reads_own = is_host(of[to].1) && !of[to].1.writes;
     let replaces = |(at, between): &(usize, &Access)| {
-        is_host(between) && between.writes && history.race(of[from].0, *at, segment).is_ok_and(|races| !races)
+        let is_replacing = between.stage == TRANSITION || reads_own && is_host(between) && between.writes;
+        is_replacing && history.race(of[from].0, *at, segment).is_ok_and(|races| !races)
     };
-    is_host(of[to].1) && !of[to].1.writes && of[from + 1..to].iter().any(replaces)
+    of[from + 1..to].iter().any(replaces)
 }
 
 /// Whether the device compares the access at `to` with the one at `from`: none between them stands for the first one.

@@ -3,18 +3,22 @@
 use spelter_driver::vk::{AccessFlags2 as A, PipelineStageFlags2 as S};
 
 use super::program::{
-    BUFFER, Barrier, Command, Job, Memory, Program, Range, Recording, Scope, Semaphore, Signal, Step, Submit,
+    BUFFER, Barrier, Command, Job, LAYERS, Memory, Part, Program, Quarter, Range, Recording, Scope, Semaphore, Signal,
+    Step, Submit,
 };
 use crate::mutate::Rng;
 
 /// Buffers that accesses are to, of which the last two share their memory.
 const TARGETS: [usize; 4] = [0, 1, 6, 7];
 
+/// Images that accesses are to, of which the last two share their memory.
+const IMAGES: [usize; 3] = [0, 2, 3];
+
 /// Offsets and sizes of accesses.
 const PLACES: [(u64, u64); 6] = [(0, BUFFER), (0, 64), (64, 64), (0, 16), (128, 128), (16, 12)];
 
 /// Scopes that fit the accesses of commands, and some that fit none or many.
-const SCOPES: [(S, A); 20] = [
+const SCOPES: [(S, A); 21] = [
     (S::COPY, A::TRANSFER_READ),
     (S::COPY, A::TRANSFER_WRITE),
     (S::CLEAR, A::TRANSFER_WRITE),
@@ -24,6 +28,7 @@ const SCOPES: [(S, A); 20] = [
     (S::COMPUTE_SHADER, A::SHADER_READ),
     (S::COMPUTE_SHADER, A::SHADER_WRITE),
     (S::COMPUTE_SHADER, A::UNIFORM_READ),
+    (S::COMPUTE_SHADER, A::SHADER_SAMPLED_READ),
     (S::DRAW_INDIRECT, A::INDIRECT_COMMAND_READ),
     (S::HOST, A::HOST_READ),
     (S::HOST, A::HOST_WRITE),
@@ -52,10 +57,22 @@ struct Maker {
     binary: usize,
     timeline: u64,
     fences: usize,
-    /// Events that are set, each with its queue and its barriers.
-    set: Vec<(usize, usize, Vec<Barrier>)>,
+    /// Events that are set, each with its queue, or `None` if the host sets it, and its barriers.
+    set: Vec<(usize, Option<usize>, Vec<Barrier>)>,
     events: usize,
     accesses: usize,
+}
+
+/// An image that a command accesses.
+fn image_of(command: &Command) -> Option<usize> {
+    match command {
+        Command::CopyImage { to, .. } | Command::Upload { to, .. } => Some(to.image),
+        Command::Download { from, .. } => Some(from.image),
+        Command::Clear(image) | Command::Dispatch(Job::Load(image) | Job::Store(image) | Job::Sample(image)) => {
+            Some(*image)
+        }
+        _ => None,
+    }
 }
 
 impl Program {
@@ -102,7 +119,7 @@ impl Maker {
 
     fn access(&mut self) -> Command {
         let range = self.range();
-        match self.rng.below(16) {
+        match self.rng.below(20) {
             0 | 1 => {
                 let to = self.other(range);
                 Command::Copy { from: range, to }
@@ -124,7 +141,34 @@ impl Maker {
             12 => Command::Dispatch(Job::Restart(range)),
             13 => Command::Dispatch(Job::Double(range)),
             14 => Command::Dispatch(Job::Increment(range)),
-            _ => Command::Dispatch(Job::Indirect(Range { end: range.start + 12, ..range })),
+            15 => Command::Dispatch(Job::Indirect(Range { end: range.start + 12, ..range })),
+            _ => self.image_access(),
+        }
+    }
+
+    fn image_access(&mut self) -> Command {
+        let image = self.rng.pick(&IMAGES);
+        let layer = self.rng.pick(&[None, Some(0), Some(LAYERS - 1)]);
+        let quarter = self.rng.pick(&[None, Some(Quarter::First), Some(Quarter::Last)]);
+        let part = Part { image, layer, quarter };
+        // A buffer has the texels of one layer.
+        let one = Part { layer: layer.or(Some(0)), ..part };
+        let (start, bytes) = if quarter.is_some() { (64 * self.rng.below(2) as u64, BUFFER / 4) } else { (0, BUFFER) };
+        let range = Range { buffer: self.rng.pick(&TARGETS), start, end: start + bytes };
+        match self.rng.below(8) {
+            0 => Command::Clear(image),
+            1 | 2 => Command::Upload { from: range, to: one },
+            3 => Command::Download { from: one, to: range },
+            4 => {
+                // In other memory.
+                let image = if image == 0 { self.rng.pick(&IMAGES[1..]) } else { 0 };
+                let layer = layer.map(|layer| if self.chance(2) { layer } else { LAYERS - 1 - layer });
+                let quarter = quarter.map(|_| self.rng.pick(&[Quarter::First, Quarter::Last]));
+                Command::CopyImage { from: part, to: Part { image, layer, quarter } }
+            }
+            5 => Command::Dispatch(Job::Load(image)),
+            6 => Command::Dispatch(Job::Store(image)),
+            _ => Command::Dispatch(Job::Sample(image)),
         }
     }
 
@@ -136,8 +180,12 @@ impl Maker {
     }
 
     fn barrier(&mut self) -> Barrier {
-        let memory = match self.rng.below(3) {
-            0 => Memory::Buffer(self.range()),
+        let memory = match self.rng.below(6) {
+            0 | 1 => Memory::Buffer(self.range()),
+            2 => {
+                let (image, layer) = (self.rng.pick(&IMAGES), self.rng.pick(&[None, Some(0), Some(LAYERS - 1)]));
+                Memory::Image { image, layer, transition: false }
+            }
             _ => Memory::All,
         };
         Barrier { src: self.scope(), dst: self.scope(), memory }
@@ -157,7 +205,13 @@ impl Maker {
                 let command = self.dependency(queue);
                 recording.commands.push(command);
             }
-            recording.commands.push(self.access());
+            let access = self.access();
+            if let Some(image) = image_of(&access).filter(|_| self.chance(2)) {
+                let layer = self.rng.pick(&[None, Some(0), Some(LAYERS - 1)]);
+                let memory = Memory::Image { image, layer, transition: true };
+                recording.commands.push(Command::Barrier(vec![Barrier { memory, ..self.barrier() }]));
+            }
+            recording.commands.push(access);
             (own, self.accesses) = (own + 1, self.accesses + 1);
             for _ in 0..self.rng.below(3) {
                 let command = self.dependency(queue);
@@ -168,12 +222,12 @@ impl Maker {
     }
 
     fn dependency(&mut self, queue: usize) -> Command {
-        let set = |of: &Self| of.set.iter().position(|(_, on, _)| *on == queue);
+        let set = |of: &Self| of.set.iter().position(|(_, on, _)| on.is_none_or(|on| on == queue));
         let waiting = set(self);
         match (self.rng.below(8), waiting) {
             (0, _) if self.events < 8 => {
                 let barriers = self.barriers();
-                self.set.push((self.events, queue, barriers.clone()));
+                self.set.push((self.events, Some(queue), barriers.clone()));
                 self.events += 1;
                 Command::Set(self.events - 1, barriers)
             }
@@ -200,7 +254,7 @@ impl Maker {
             let (stages, access) = self.rng.pick(&SCOPES);
             let scope = Scope { stages, access };
             let access = match access {
-                A::SHADER_STORAGE_READ => A::SHADER_READ,
+                A::SHADER_STORAGE_READ | A::SHADER_SAMPLED_READ => A::SHADER_READ,
                 A::SHADER_STORAGE_WRITE => A::SHADER_WRITE,
                 access => access,
             };
@@ -266,6 +320,16 @@ impl Maker {
                 let step = if self.chance(2) { Step::Read(range) } else { Step::Write(range) };
                 self.program.steps.push(step);
                 self.accesses += 1;
+            }
+            4 if self.events < 8 => {
+                // The first scope of the wait has the host's signal only with the stage HOST.
+                let mut barriers = self.barriers();
+                if !self.chance(3) {
+                    barriers.iter_mut().for_each(|barrier| barrier.src.stages |= S::HOST);
+                }
+                self.set.push((self.events, None, barriers));
+                self.program.steps.push(Step::SetEvent(self.events));
+                self.events += 1;
             }
             _ => {}
         }

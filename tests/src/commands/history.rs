@@ -1,19 +1,29 @@
 //! What a program does, step by step: accesses with their stages, and dependencies with their scopes.
 //!
 //! It holds for programs whose submissions run one after another ([`super::Pace::InOrder`]), so that every wait of a
-//! queue is for a signal that came before. Left out are images, secondary command buffers, queries, and signals of the
-//! host.
+//! queue is for a signal that came before. Left out are layout transitions of waits for events and of barriers that no
+//! command follows directly, secondary command buffers, queries, and semaphores that the host signals.
 
 use std::collections::HashMap;
 
 use spelter_driver::check::Hazard;
 use spelter_driver::vk::{AccessFlags2 as A, PipelineStageFlags2 as S};
 
-use super::program::{Barrier, Command, Job, Memory, Program, Range, Scope, Semaphore, Step, Submit};
+use super::program::{
+    BUFFERS, Barrier, Command, Job, LAYERS, Memory, Part, Program, Quarter, Range, Scope, Semaphore, Step, Submit,
+};
 
 /// Stages that access memory, each with the stages that are logically later (Vulkan, "Pipeline Stages").
-const PIPELINE: [(S, &[S]); 4] =
-    [(S::DRAW_INDIRECT, &[S::COMPUTE_SHADER]), (S::COMPUTE_SHADER, &[]), (S::COPY, &[]), (S::CLEAR, &[])];
+const PIPELINE: [(S, &[S]); 5] = [
+    (S::DRAW_INDIRECT, &[S::COMPUTE_SHADER]),
+    (S::COMPUTE_SHADER, &[]),
+    (S::COPY, &[]),
+    (S::CLEAR, &[]),
+    (TRANSITION, &[]),
+];
+
+/// The stage of layout transitions, which Vulkan does not name: one of all commands.
+pub(super) const TRANSITION: S = S::from_raw(1 << 62);
 
 /// The access types that write.
 const WRITES: A = A::from_raw(A::SHADER_STORAGE_WRITE.as_raw() | A::TRANSFER_WRITE.as_raw() | A::HOST_WRITE.as_raw());
@@ -23,6 +33,8 @@ const WRITES: A = A::from_raw(A::SHADER_STORAGE_WRITE.as_raw() | A::TRANSFER_WRI
 pub enum Owner {
     /// A command.
     Command(usize, usize),
+    /// The layout transition of the barrier before that command.
+    Transition(usize, usize),
     /// The host.
     Host,
 }
@@ -51,6 +63,13 @@ pub(super) enum Item {
         set: Option<usize>,
         command: usize,
     },
+    /// The second scope of the barrier whose layout transition is the access of item `of`: what comes in it sees the
+    /// image as the transition left it.
+    TransitionEnd {
+        queue: usize,
+        barrier: Barrier,
+        of: usize,
+    },
     /// A semaphore or a fence is signalled after these stages.
     Signal {
         queue: usize,
@@ -72,6 +91,8 @@ pub(super) enum Item {
     },
     /// `vkCmdSetEvent`, which wait commands refer to.
     Set,
+    /// `vkSetEvent`, which wait commands refer to.
+    HostSet,
 }
 
 /// The items in the order in which they happen.
@@ -127,24 +148,55 @@ pub(super) fn includes(flags: A, access: A) -> bool {
     flags.contains(access) || flags.contains(general) || shader != A::NONE && flags.contains(shader)
 }
 
-/// Whether a barrier is for bytes of a buffer.
-pub(super) fn covers(memory: Memory, range: Range) -> bool {
+/// The ranges that a barrier is for; none if that is all memory.
+pub(super) fn barrier_ranges(memory: Memory) -> Vec<Range> {
     match memory {
-        Memory::All => true,
-        Memory::Buffer(of) => same_memory(of, range) && of.start <= range.start && range.end <= of.end,
-        Memory::Image { .. } => false,
+        Memory::All => Vec::new(),
+        Memory::Buffer(of) => vec![of],
+        Memory::Image { image, layer, .. } => texels(&Part { image, layer, quarter: None }),
     }
 }
 
-/// Whether two ranges are of one memory: buffers `g` and `h` share theirs.
+/// Whether a barrier is for a range.
+pub(super) fn covers(memory: Memory, range: Range) -> bool {
+    let has = |of: &Range| same_memory(*of, range) && of.start <= range.start && range.end <= of.end;
+    memory == Memory::All || barrier_ranges(memory).iter().any(has)
+}
+
+/// Whether two ranges are of one memory: buffers `g` and `h` share theirs, and images `k` and `l`.
 pub(super) fn same_memory(a: Range, b: Range) -> bool {
-    a.buffer == b.buffer || a.buffer.min(b.buffer) == 6 && a.buffer.max(b.buffer) == 7
+    let (first, second) = (a.buffer.min(b.buffer), a.buffer.max(b.buffer));
+    first == second || [(6, 7), (BUFFERS + 2, BUFFERS + 3)].contains(&(first, second))
+}
+
+/// Parts of a layer of an image that commands access whole or not at all, as if they were bytes: the first texel, the
+/// rest of the first quarter, the two quarters that no command accesses alone, the last quarter.
+const PARTS: u64 = 4;
+
+/// All of an image, as a range of a buffer of its own after the others.
+pub(super) fn whole_image(image: usize) -> Range {
+    Range { buffer: BUFFERS + image, start: 0, end: PARTS * u64::from(LAYERS) }
+}
+
+/// A part of an image: a range for each layer, or all of it.
+fn texels(part: &Part) -> Vec<Range> {
+    let (start, end) = match part.quarter {
+        None => (0, PARTS),
+        Some(Quarter::First) => (0, 2),
+        Some(Quarter::Last) => (PARTS - 1, PARTS),
+    };
+    let layers = part.layer.map_or(0..LAYERS, |layer| layer..layer + 1);
+    let buffer = BUFFERS + part.image;
+    layers.map(|layer| u64::from(layer) * PARTS).map(|at| Range { buffer, start: at + start, end: at + end }).collect()
 }
 
 /// The accesses of a command, and which are atomics.
 fn accesses(command: &Command) -> Vec<(Range, S, A, bool)> {
     let (compute, read, write) = (S::COMPUTE_SHADER, A::SHADER_STORAGE_READ, A::SHADER_STORAGE_WRITE);
     let atomic = |of: &Range| [(*of, compute, read, true), (*of, compute, write, true)];
+    let image =
+        |part: &Part, stage, access| texels(part).into_iter().map(move |of| (of, stage, access)).collect::<Vec<_>>();
+    let first_texel = |image: &usize| Range { buffer: BUFFERS + image, start: 0, end: 1 };
     let plain = match command {
         Command::Copy { from, to } => {
             vec![(*from, S::COPY, A::TRANSFER_READ), (*to, S::COPY, A::TRANSFER_WRITE)]
@@ -159,9 +211,28 @@ fn accesses(command: &Command) -> Vec<(Range, S, A, bool)> {
             Job::Increment(of) => vec![(*of, compute, read), (*of, compute, write)],
             Job::Restart(of) => vec![(*of, compute, write)],
             Job::Double(of) => vec![(*of, compute, read)],
+            Job::Load(of) => vec![(first_texel(of), compute, read)],
+            Job::Store(of) => vec![(first_texel(of), compute, write)],
+            Job::Sample(of) => vec![(first_texel(of), compute, A::SHADER_SAMPLED_READ)],
             Job::Indirect(from) => vec![(*from, S::DRAW_INDIRECT, A::INDIRECT_COMMAND_READ)],
             _ => Vec::new(),
         },
+        Command::CopyImage { from, to } => {
+            let mut all = image(from, S::COPY, A::TRANSFER_READ);
+            all.extend(image(to, S::COPY, A::TRANSFER_WRITE));
+            all
+        }
+        Command::Upload { from, to } => {
+            let mut all = vec![(*from, S::COPY, A::TRANSFER_READ)];
+            all.extend(image(to, S::COPY, A::TRANSFER_WRITE));
+            all
+        }
+        Command::Download { from, to } => {
+            let mut all = image(from, S::COPY, A::TRANSFER_READ);
+            all.push((*to, S::COPY, A::TRANSFER_WRITE));
+            all
+        }
+        Command::Clear(of) => image(&Part { image: *of, layer: None, quarter: None }, S::CLEAR, A::TRANSFER_WRITE),
         _ => Vec::new(),
     };
     let mut all: Vec<_> = plain.into_iter().map(|(range, stage, access)| (range, stage, access, false)).collect();
@@ -203,7 +274,11 @@ impl History {
                 }
                 Step::Read(range) => history.host(*range, A::HOST_READ),
                 Step::Write(range) => history.host(*range, A::HOST_WRITE),
-                Step::SignalSemaphore(..) | Step::SetEvent(_) => {}
+                Step::SetEvent(event) => {
+                    let item = history.push(Item::HostSet);
+                    events.insert(*event, item);
+                }
+                Step::SignalSemaphore(..) => {}
             }
         }
         history
@@ -263,7 +338,12 @@ impl History {
             }
         };
         match command {
-            Command::Barrier(list) => barriers(self, list, None),
+            Command::Barrier(list) => {
+                for barrier in list {
+                    self.transition(queue, (number, at + 1), barrier, number_of_command);
+                }
+                barriers(self, list, None);
+            }
             Command::OldBarrier(list) => {
                 // All have the stages of the call, and there is an execution dependency.
                 let Some(first) = list.first() else { return };
@@ -296,6 +376,22 @@ impl History {
     }
 }
 
+impl History {
+    /// The layout transition of a barrier, which is between its two scopes.
+    fn transition(&mut self, queue: usize, next: (usize, usize), barrier: &Barrier, command: usize) {
+        let Memory::Image { image, layer, transition: true } = barrier.memory else { return };
+        let to = Scope { stages: TRANSITION, access: A::NONE };
+        self.push(Item::Barrier { queue, barrier: Barrier { dst: to, ..*barrier }, set: None, command });
+        let owner = Owner::Transition(next.0, next.1);
+        for range in texels(&Part { image, layer, quarter: None }) {
+            let (stage, access) = (TRANSITION, A::TRANSFER_WRITE);
+            let access = Access { owner, queue: Some(queue), range, stage, access, writes: true, atomic: false };
+            let of = self.push(Item::Access(access));
+            self.push(Item::TransitionEnd { queue, barrier: *barrier, of });
+        }
+    }
+}
+
 /// The signal that a wait is for: of a timeline the one that reached the value first.
 fn signal_of(signals: &HashMap<(bool, usize), Vec<(u64, usize)>>, semaphore: Semaphore) -> Option<usize> {
     match semaphore {
@@ -311,6 +407,8 @@ fn signal_of(signals: &HashMap<(bool, usize), Vec<(u64, usize)>>, semaphore: Sem
 pub(super) fn hazard(first: &Access, second: &Access) -> Option<Hazard> {
     match (first.writes, second.writes) {
         _ if first.atomic && second.atomic => None,
+        // Those of a queue happen in submission order.
+        _ if first.stage == TRANSITION && second.stage == TRANSITION && first.queue == second.queue => None,
         (true, true) => Some(Hazard::WriteAfterWrite),
         (true, false) => Some(Hazard::ReadAfterWrite),
         (false, true) => Some(Hazard::WriteAfterRead),

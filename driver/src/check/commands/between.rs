@@ -1,5 +1,7 @@
 //! The dependencies between two accesses, as steps of a picture.
 
+use std::collections::BTreeSet;
+
 use super::events::{Barrier, SyncEvent};
 use super::report::{CommandRace, stages};
 use super::scope::Accesses;
@@ -14,7 +16,21 @@ impl CommandRace<'_> {
         let steps = self.events_between().filter_map(|(number, event)| self.step(number, event));
         let mut steps: Vec<_> = steps.collect();
         steps.drain(..steps.len().saturating_sub(MAX_STEPS));
+        steps.splice(..0, self.set_before(&steps));
         steps
+    }
+
+    /// Where events were set before the first access for which the queue of the second one waits between the two.
+    fn set_before(&self, steps: &[FoundStep]) -> Vec<FoundStep> {
+        let waits = self.events_between().filter_map(|(number, event)| match event {
+            SyncEvent::WaitEvents { signals, .. } if steps.iter().any(|step| step.number == number) => Some(signals),
+            _ => None,
+        });
+        let early = waits.flatten().map(|signal| signal.event).filter(|number| *number < self.between.start);
+        let early: BTreeSet<_> = early.collect();
+        let event = |number: u64| self.events.from(number).next().filter(|(found, _)| *found == number);
+        let steps = early.into_iter().filter_map(event).filter_map(|(number, event)| self.step(number, event));
+        steps.map(|step| FoundStep { precedes: true, ..step }).collect()
     }
 
     fn step(&self, number: u64, event: &SyncEvent) -> Option<FoundStep> {
@@ -44,7 +60,7 @@ impl CommandRace<'_> {
                 (Some(*queue), format!("vkCmdWaitEvents{}", self.sides(barriers)), after(signals))
             }
         };
-        Some(FoundStep { queue, text, number, after })
+        Some(FoundStep { queue, text, number, after, precedes: false })
     }
 
     /// The scopes of barriers: two lines for each. An execution dependency beside memory barriers is left out:

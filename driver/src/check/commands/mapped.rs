@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 
 use super::memory::AccessId;
 use super::order::{Lack, Point};
-use super::report::{self, CommandRace};
+use super::report::CommandRace;
 use super::scope::{Accesses, Stage};
 use super::{AccessInfo, Checker, CommandInfo, Hazard, LogState};
 use crate::check::finding::Severity;
@@ -65,9 +65,19 @@ impl LogState {
                 let (hazard, lack) = (Hazard::ReadAfterWrite, Lack::HostDomain);
                 let (pair, points) = ((info, &host), (order.at, point));
                 let (between, events) = (order.born()..self.events.next(), &self.events);
-                let race =
-                    CommandRace { hazard, lack, bytes, pair, points, order, between, is_reversed: false, events };
-                report::report(checker, &race, Severity::Note);
+                let race = CommandRace {
+                    hazard,
+                    lack,
+                    bytes,
+                    pair,
+                    points,
+                    order,
+                    between,
+                    is_reversed: false,
+                    events,
+                    needs: None,
+                };
+                checker.report(race.finding(checker, race.memory(checker), Severity::Note));
             }
         }
     }

@@ -8,12 +8,11 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::memory::{AccessId, Cell};
-use super::order::{Lack, Order};
+use super::order::Lack;
+use super::pairs::SeenRace;
 use super::record::extent;
-use super::report::{self, CommandRace, Missing};
 use super::scope::{Accesses, Stage};
 use super::{Access, Checker, Hazard, LogState};
-use crate::check::finding::Severity;
 
 /// What decides whether one access stands for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,18 +65,20 @@ impl LogState {
     pub(super) fn compare_all(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
         let whole = extent(list.iter().map(|(_, range)| range));
         let mut ordered = AnswerCache::default();
+        let mut seen = Vec::new();
         // No comparison changes the cells.
         let cells = std::mem::take(&mut self.cells);
         for (access, range) in list {
             cells.runs(range.clone(), |run, cell| {
                 if !ordered.of((cell, access.id), || self.are_ordered(cell, access, &whole)) {
                     for (earlier, hazard) in self.hazards(cell, access) {
-                        self.compare(checker, earlier, access, &run, hazard);
+                        seen.extend(self.compare(earlier, access, &run, hazard));
                     }
                 }
             });
         }
         self.cells = cells;
+        self.report_races(checker, &seen);
     }
 
     /// Accesses take their places. While no batch is submitted, nothing can race with what the host does: it takes
@@ -155,7 +156,13 @@ impl LogState {
 
     /// A layout transition, which needs values to be available and not visible. Those of one queue happen in submission
     /// order (Vulkan, "Image Layout Transitions").
-    pub(super) fn transition(&mut self, checker: &Checker, access: &Access, range: Range<u64>) {
+    pub(super) fn transition(
+        &mut self,
+        checker: &Checker,
+        access: &Access,
+        range: Range<u64>,
+        seen: &mut Vec<SeenRace>,
+    ) {
         let mut runs = Vec::new();
         self.runs(range, &mut runs);
         for (run, cell) in runs {
@@ -167,7 +174,7 @@ impl LogState {
                     continue;
                 }
                 if self.lack(earlier, access, &run).is_some_and(|(lack, _)| lack != Lack::Visibility) {
-                    self.compare(checker, earlier, access, &run, hazard);
+                    seen.extend(self.compare(earlier, access, &run, hazard));
                 }
             }
             self.cells.set(run.clone(), Cell { write: access.id, others: 0 });
@@ -188,33 +195,13 @@ impl LogState {
         ordered.order.precedes(&now.point, range).err()
     }
 
-    fn compare(&mut self, checker: &Checker, earlier: AccessId, now: &Access, range: &Range<u64>, hazard: Hazard) {
+    /// A race of an earlier access with one that happens now, if they have no dependency for all of a range.
+    fn compare(&mut self, earlier: AccessId, now: &Access, range: &Range<u64>, hazard: Hazard) -> Option<SeenRace> {
         if self.is_no_race(earlier, now) {
-            return;
+            return None;
         }
-        let Some((lack, bytes)) = self.lack(earlier, now, range) else { return };
-        let [first, second] = [earlier, now.id].map(|id| self.accesses[id as usize - 1].clone());
-        let (order, events) = (&self.orders[first.order as usize].order, &self.events);
-        // Nothing is ordered after the present access yet.
-        let of_now = Order::new(now.point, events.next());
-        let race = if lack == Lack::Order && order.overtook(&now.point, events) {
-            let (pair, points) = ((&second, &first), (now.point, order.at));
-            let between = now.point.submitted..order.born();
-            let (hazard, order, is_reversed) = (hazard.reversed(), &of_now, true);
-            CommandRace { hazard, lack, bytes, pair, points, order, between, is_reversed, events }
-        } else {
-            let (pair, points) = ((&first, &second), (order.at, now.point));
-            let (between, is_reversed) = (order.born()..events.next(), false);
-            CommandRace { hazard, lack, bytes, pair, points, order, between, is_reversed, events }
-        };
-        report::report(checker, &race, Severity::Error);
-        // In the order in which they ran.
-        let commands = first.command.id().zip(second.command.id());
-        let missing = commands.map(|(earlier, later)| Missing { earlier, later, rule: race.rule() });
-        // Each run of bytes has the same.
-        if missing.is_some() && missing.as_ref() != self.missing.last() {
-            self.missing.extend(missing);
-        }
+        let (lack, bytes) = self.lack(earlier, now, range)?;
+        Some(SeenRace { earlier, now: now.clone(), bytes, hazard, lack })
     }
 
     /// The accesses that a cell keeps beside its last write once this access is in it: those for which neither this

@@ -3,19 +3,21 @@
 use super::events::{Barrier, SyncEvent};
 use super::order::{Lack, Point};
 use super::report::{CommandRace, stages};
-use super::scope::{Accesses, Stage, Stages};
+use super::scope::{Accesses, Side, Stage, Stages};
 use super::signalled::Signal;
 
 /// A barrier between the two accesses.
 #[derive(Clone, Copy)]
-struct BarrierBetween<'a> {
+pub(super) struct BarrierBetween<'a> {
     barrier: &'a Barrier,
-    call: BarrierCall,
+    pub(super) call: BarrierCall,
+    /// Its event in the log.
+    event: u64,
 }
 
 /// The command that a barrier belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum BarrierCall {
+pub(super) enum BarrierCall {
     /// `vkCmdPipelineBarrier`.
     Pipeline,
     /// `vkCmdWaitEvents` for no event that its queue has set.
@@ -45,15 +47,15 @@ impl BarrierBetween<'_> {
 
 impl CommandRace<'_> {
     /// The barriers of a queue between the two accesses, the last one first.
-    fn barriers(&self, of: Option<u32>) -> Vec<BarrierBetween<'_>> {
+    pub(super) fn barriers(&self, of: Option<u32>) -> Vec<BarrierBetween<'_>> {
         let mut list = Vec::new();
-        for (_, event) in self.events_between().filter(|(_, event)| event.queue() == of) {
+        for (number, event) in self.events_between().filter(|(_, event)| event.queue() == of) {
             let (barriers, call) = match event {
                 SyncEvent::Barrier { barriers, .. } => (barriers, BarrierCall::Pipeline),
                 SyncEvent::WaitEvents { barriers, signals, .. } => (barriers, self.call_of_wait(signals)),
                 _ => continue,
             };
-            list.extend(barriers.iter().map(|barrier| BarrierBetween { barrier, call }));
+            list.extend(barriers.iter().map(|barrier| BarrierBetween { barrier, call, event: number }));
         }
         list.reverse();
         list
@@ -131,7 +133,11 @@ impl CommandRace<'_> {
     /// Why nothing orders two accesses of one queue.
     fn what_lacks_in_queue(&self) -> String {
         let (first, second) = self.points;
-        let Some(last) = self.barriers(second.queue).first().copied() else {
+        if self.is_of_one_call() {
+            return "both are regions of one call, which nothing orders".to_owned();
+        }
+        let barriers = self.barriers(second.queue);
+        let Some(last) = barriers.first().copied() else {
             let event = if self.sets_event() { ", and nothing waits for the event that is set there" } else { "" };
             return format!("no barrier is between them{event}");
         };
@@ -149,6 +155,22 @@ impl CommandRace<'_> {
             BarrierCall::Set(_) => "vkCmdWaitEvents",
             BarrierCall::Pipeline => "the last barrier",
         };
+        // A layout transition is between the scopes of its own barrier.
+        let transition = Stages::of(Stage::LayoutTransition);
+        let Side { named, .. } = last.barrier.dst;
+        if second.stage == Stage::LayoutTransition && named == transition {
+            let (has, lacks) = (stages(last.barrier.src.mask()), first.stage.name());
+            return format!("the barrier of the layout transition has {has} before it, not {lacks}");
+        }
+        let mut own = barriers.iter().filter(|of| of.event == last.event && of.barrier.memory.is_some());
+        let is_only = barriers.iter().all(|of| of.event == last.event || of.barrier.dst.named == transition);
+        if first.stage == Stage::LayoutTransition
+            && is_only
+            && let Some(own) = own.find(|of| of.barrier.covers(&self.bytes))
+        {
+            let (has, lacks) = (stages(own.barrier.dst.mask()), second.stage.name());
+            return format!("the barrier of the layout transition has {has} after it, not {lacks}");
+        }
         format!(
             "{name} between them orders {} before {}, not {} before {}",
             stages(last.barrier.src.mask()),

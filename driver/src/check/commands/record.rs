@@ -76,8 +76,14 @@ impl LogState {
         for Transfer { ranges, stage, access } in transfers(work) {
             let point = Point { queue: Some(current.queue), submitted: current.submitted, stage, access };
             let order = self.order(point, extent(&ranges));
-            let id = self.access(order, &current.info, None, None);
-            list.extend(ranges.into_iter().map(|range| (Access { point, id }, range)));
+            let access_id = self.access(order, &current.info, None, None);
+            list.extend(ranges.into_iter().map(|range| (Access { point, id: access_id }, range)));
+        }
+        // The regions of a copy are one transfer.
+        let place = |command| recording.phases.number(id.phase, command);
+        let is_further = id.command.checked_sub(1).is_some_and(|before| place(before) == place(id.command));
+        if !list.is_empty() && !is_further && !matches!(work, Work::Dispatch(_)) {
+            checker.count(|counts| counts.transfers += 1);
         }
         self.accesses(checker, &list);
     }
@@ -117,9 +123,11 @@ impl LogState {
             self.orders[order as usize].order.comes_before_all_of(number, queue, &dst);
             let info = CommandInfo::transition(&current.info);
             let id = self.access(order, &Arc::new(info), None, None);
+            let mut seen = Vec::new();
             for range in ranges.iter() {
-                self.transition(checker, &Access { point, id }, range.clone());
+                self.transition(checker, &Access { point, id }, range.clone(), &mut seen);
             }
+            self.report_races(checker, &seen);
         }
     }
 

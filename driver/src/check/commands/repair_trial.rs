@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use super::events::{Barrier, SyncEvent, SyncLog};
 use super::order::{Lack, Order, Point};
-use super::scope::Stages;
+use super::scope::{Side, Stage, Stages};
 use super::signalled::Signal;
 
 /// The observed execution after an access, with more dependencies.
@@ -20,6 +20,42 @@ impl RepairTrial {
     /// What is ordered after an access, by all dependencies so far.
     pub(super) fn new(order: &Order) -> Self {
         Self { order: order.clone(), events: SyncLog::starting_at(order.next()) }
+    }
+
+    /// The same, where an event gets set directly after the access, in place of the set of event `old` of the log: the
+    /// waits of its queue for that are for this one. `None` if dependencies since then are not kept.
+    pub(super) fn set_after(order: &Order, log: &SyncLog, end: u64, (old, stage): (u64, Stage)) -> Option<Self> {
+        let (at, born) = (order.at, order.born());
+        let number = born.checked_sub(1)?;
+        let queue = at.queue?;
+        let known = log.from(old).next().and_then(|(found, event)| match event {
+            SyncEvent::Set { stages, .. } if found == old => Some(*stages),
+            _ => None,
+        });
+        let stages = known.unwrap_or(Stages::of(stage));
+        let new = Signal::new(number, Some(queue), stages);
+        let mut events = SyncLog::starting_at(number);
+        events.push(SyncEvent::Set { queue: Some(queue), object: usize::MAX, submitted: at.submitted, stages });
+        for (known, event) in log.from(born).take_while(|(known, _)| *known < end) {
+            let mut event = event.clone();
+            if let SyncEvent::WaitEvents { signals, .. } = &mut event
+                && signals.iter().any(|signal| signal.event == old)
+            {
+                signals.push(new);
+            }
+            if events.push(event) != known {
+                return None;
+            }
+        }
+        Some(Self { order: Order::new(at, number), events })
+    }
+
+    /// The access is a layout transition of a queue, and its barrier has this second scope, too.
+    pub(super) fn transition(mut self, queue: u32, dst: &Side) -> Self {
+        let barriers = [].into();
+        let number = self.events.push(SyncEvent::Barrier { queue, submitted: self.order.at.submitted, barriers });
+        self.order.comes_before_all_of(number, queue, dst);
+        self
     }
 
     /// A barrier on a queue, in this submission.

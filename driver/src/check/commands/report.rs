@@ -7,14 +7,11 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::BindingKind;
 
 use super::AccessInfo;
-use super::events::{Barrier, SyncEvent, SyncLog};
+use super::events::{SyncEvent, SyncLog};
 use super::order::{Lack, Order, Point};
-use super::repair_trial::RepairTrial;
-use super::scope::{Accesses, Side, Stage, Stages};
+use super::scope::{Accesses, Side, Stages};
 use crate::check::checker::Checker;
-use crate::check::finding::{
-    Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity,
-};
+use crate::check::finding::{Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Hazard, Rule, Severity};
 use crate::check::names::{KernelNames, WorkgroupGrid};
 use crate::exec::{CommandId, Recording, Work};
 
@@ -138,25 +135,22 @@ pub(super) struct CommandRace<'a> {
     /// Whether the second one, which was submitted later, ran first.
     pub(super) is_reversed: bool,
     pub(super) events: &'a SyncLog,
+    /// What all races of the two commands need, if they are known.
+    pub(super) needs: Option<Needs>,
 }
 
-/// Reports the race: as an advice, if the later access is only expected.
-pub(super) fn report(checker: &Checker, race: &CommandRace<'_>, severity: Severity) {
-    let (first, second) = race.pair;
-    checker.report(Finding {
-        rule: race.rule(),
-        severity,
-        memory: Some(race.memory(checker)),
-        first: Some(access(first, race.points.0, &race.bytes)),
-        second: access(second, race.points.1, &race.bytes),
-        dispatch: None,
-        between: race.between(),
-        reasons: vec![race.reason()],
-        repairs: race.repairs(),
-        count: 1,
-        schedule: checker.schedule(),
-        replay: None,
-    });
+/// What a dependency between two accesses must have in its scopes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Needs {
+    pub(super) src: Side,
+    pub(super) dst: Side,
+}
+
+impl Needs {
+    /// What both need.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self { src: self.src.or(other.src), dst: self.dst.or(other.dst) }
+    }
 }
 
 fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
@@ -186,17 +180,6 @@ fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
     access
 }
 
-/// The first version of `vkCmdPipelineBarrier2`.
-const BARRIER: &str = "vkCmdPipelineBarrier";
-
-/// A stage, with the one that has its place in the masks of a call of version 1, if that is another one.
-fn both_names(stage: Stage, old: &str) -> String {
-    match stage {
-        Stage::Copy | Stage::Clear => format!("{} (TRANSFER in {old})", stage.name()),
-        _ => stage.name().to_owned(),
-    }
-}
-
 /// A stage mask, as the program writes it.
 pub(super) fn stages(of: Stages) -> String {
     of.name()
@@ -215,8 +198,35 @@ impl CommandRace<'_> {
         if self.lack == Lack::HostDomain { Rule::Host } else { Rule::Race(self.hazard) }
     }
 
+    /// The finding: an advice, if the later access is only expected.
+    pub(super) fn finding(&self, checker: &Checker, memory: FoundMemory, severity: Severity) -> Finding {
+        let (first, second) = self.pair;
+        Finding {
+            rule: self.rule(),
+            severity,
+            memory: Some(memory),
+            first: Some(access(first, self.points.0, &self.bytes)),
+            second: access(second, self.points.1, &self.bytes),
+            dispatch: None,
+            between: self.between(),
+            reasons: vec![self.reason()],
+            repairs: self.repairs(),
+            count: 1,
+            schedule: checker.schedule(),
+            replay: None,
+        }
+    }
+
+    /// Whether both are regions of one call.
+    pub(super) fn is_of_one_call(&self) -> bool {
+        let [first, second] = [self.pair.0, self.pair.1].map(|of| &of.command);
+        let call =
+            |of: &CommandInfo| of.id().zip(of.found()).map(|(id, found)| (id.submission, id.recording, found.number));
+        call(first).is_some() && call(first) == call(second) && first.is_transition() == second.is_transition()
+    }
+
     /// The memory, as a descriptor of the later command or of the earlier one, or as a part of a buffer or image.
-    fn memory(&self, checker: &Checker) -> FoundMemory {
+    pub(super) fn memory(&self, checker: &Checker) -> FoundMemory {
         let bytes = self.bytes.end - self.bytes.start;
         for info in [self.pair.1, self.pair.0] {
             if let Some(Kernel { names, buffers, .. }) = &info.command.kernel
@@ -236,98 +246,6 @@ impl CommandRace<'_> {
         all.filter(|(_, event)| {
             !self.is_reversed || matches!(event, SyncEvent::Submission { .. }) || event.queue() == self.points.1.queue
         })
-    }
-
-    /// The smallest dependency that orders the two, as the call to write, if the two accesses of the observed execution
-    /// are ordered with it.
-    fn repairs(&self) -> Vec<Repair> {
-        let (first, second) = self.points;
-        let trial = || RepairTrial::new(self.order);
-        let is_repaired = |trial: RepairTrial| trial.lack(&second, &self.bytes).is_none();
-        let text = match (self.lack, first.queue, second.queue) {
-            (Lack::HostDomain, Some(_), _) if self.queue_of_host_barrier().is_some() => {
-                let queue = self.queue_of_host_barrier().unwrap_or_default();
-                let of_queue = trial().wait_for_queue(queue);
-                is_repaired(of_queue)
-                    .then(|| format!("wait for a fence of the submission of queue {queue} that has the barrier"))
-            }
-            (Lack::HostDomain, Some(queue), _) => {
-                let repaired = trial().barrier(queue, first.submitted, self.to_host()).wait(None, Stages::NONE);
-                is_repaired(repaired).then(|| self.call_to_host())
-            }
-            (_, Some(queue), None) => {
-                let fence = "wait for a fence of that submission before the host accesses the memory";
-                // An input that comes too late.
-                let early = if first.access.writes() { "" } else { ", or let it write before vkQueueSubmit" };
-                match trial().wait(None, Stages::NONE).lack(&second, &self.bytes) {
-                    None => Some(format!("{fence}{early}")),
-                    Some(_) => {
-                        let repaired = trial().barrier(queue, first.submitted, self.to_host());
-                        let repaired = is_repaired(repaired.wait(None, Stages::NONE));
-                        repaired.then(|| format!("{fence}, and {}", self.call_to_host()))
-                    }
-                }
-            }
-            // A later submission makes all that the host did before visible.
-            (_, None, _) => Some(
-                "let the host access it before vkQueueSubmit, or after waiting for a fence of that submission"
-                    .to_owned(),
-            ),
-            (_, Some(one), Some(other)) if one != other => {
-                let stages = Stages::of(second.stage);
-                is_repaired(trial().wait(Some(other), stages)).then(|| {
-                    format!(
-                        "a semaphore that the submission of {} signals, and that the submission of {} waits for in \
-                         stage {}",
-                        self.name(self.pair.0),
-                        self.name(self.pair.1),
-                        both_names(second.stage, "vkQueueSubmit")
-                    )
-                })
-            }
-            (_, Some(queue), Some(_)) => {
-                let accesses = |of: Accesses| if first.access.writes() { of } else { Accesses::NONE };
-                let src = Side::of(first.stage, accesses(first.access));
-                let dst = Side::of(second.stage, accesses(second.access));
-                let repaired = trial().barrier(queue, second.submitted, Barrier::new(src, dst, None));
-                is_repaired(repaired).then(|| self.call_between(src, dst))
-            }
-        };
-        text.map(|text| Repair { text, line: None }).into_iter().collect()
-    }
-
-    /// The barrier that makes the write visible to the host.
-    fn to_host(&self) -> Barrier {
-        let first = self.points.0;
-        let src = Side::of(first.stage, first.access);
-        Barrier::new(src, Side::of(Stage::Host, Accesses::HOST_READ), None)
-    }
-
-    fn call_to_host(&self) -> String {
-        let first = self.points.0;
-        format!(
-            "vkCmdPipelineBarrier2 after {}, with srcStageMask {}, srcAccessMask {}, dstStageMask HOST, dstAccessMask \
-             HOST_READ",
-            self.name(self.pair.0),
-            both_names(first.stage, BARRIER),
-            first.access.name()
-        )
-    }
-
-    /// The barrier between the two commands of one queue.
-    fn call_between(&self, src: Side, dst: Side) -> String {
-        let (first, second) = self.points;
-        let src = format!("srcStageMask {}, srcAccessMask {}", both_names(first.stage, BARRIER), src.accesses.name());
-        let dst = format!("dstStageMask {}, dstAccessMask {}", both_names(second.stage, BARRIER), dst.accesses.name());
-        match (self.pair.0, self.pair.1) {
-            (_, transition) if transition.command.is_transition() => {
-                format!("{src} in the barrier of the {}", self.name(transition))
-            }
-            (transition, _) if transition.command.is_transition() => {
-                format!("{dst} in the barrier of the {}", self.name(transition))
-            }
-            (_, later) => format!("vkCmdPipelineBarrier2 before {}, with {src}, {dst}", self.name(later)),
-        }
     }
 
     /// The queue whose barrier makes the write visible to the host.

@@ -283,6 +283,15 @@ impl Side {
         if self.stages.and(Stages::COMMANDS) == Stages::COMMANDS { self.stages } else { self.named }
     }
 
+    /// Both sides together.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            stages: self.stages.or(other.stages),
+            named: self.named.or(other.named),
+            accesses: self.accesses.or(other.accesses),
+        }
+    }
+
     /// One stage with some accesses.
     pub(super) fn of(stage: Stage, accesses: Accesses) -> Self {
         Self { stages: Stages::of(stage), named: Stages::of(stage), accesses }

@@ -94,7 +94,8 @@ impl Suppression {
         match self.field {
             Field::Rule => matches_rule(&self.pattern, finding.rule),
             Field::Memory => finding.memory.as_ref().is_some_and(|memory| {
-                let names = [memory.place.name(), memory.resource.as_ref().map(|resource| &*resource.name)];
+                let names =
+                    [memory.place.name(), memory.resource.as_ref().and_then(|resource| resource.name.as_deref())];
                 names.into_iter().flatten().any(|name| matches(&self.pattern, name))
                     || matches(&self.pattern, &memory.place.to_string())
             }),

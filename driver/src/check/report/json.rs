@@ -2,7 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::{CheckStats, Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, FoundStep, Severity};
+use super::super::{
+    CheckStats, Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, FoundResource, FoundStep, Severity,
+};
 use super::number::fingerprint;
 
 /// The object of a finding.
@@ -33,6 +35,7 @@ pub fn finding(finding: &Finding) -> Json {
 pub fn stats(stats: &CheckStats) -> Json {
     json!({
         "dispatches": stats.dispatches,
+        "transfers": stats.transfers,
         "skipped": stats.skipped,
         "dispatches_repeated": stats.dispatches_repeated,
         "suspicions": stats.suspicions,
@@ -61,14 +64,20 @@ fn memory(memory: &FoundMemory) -> Json {
                 "element": element,
                 "name": name.as_deref(),
                 "resource": resource.map(|resource| resource.kind.name()),
-                "resource_name": resource.map(|resource| &*resource.name),
+                "resource_name": resource.and_then(|resource| resource.name.as_deref()),
+                "resource_number": resource.map(|resource| resource.number),
+                "resource_bytes": resource.map(|resource| resource.bytes),
                 "bytes": bytes,
             })
         }
         FoundPlace::Variable { name } => json!({ "variable": &**name, "bytes": bytes }),
-        FoundPlace::Resource { kind, name, number } => {
-            json!({ "resource": kind.name(), "name": name.as_deref(), "number": number, "bytes": bytes })
-        }
+        FoundPlace::Resource(FoundResource { kind, name, number, bytes: size }) => json!({
+            "resource": kind.name(),
+            "name": name.as_deref(),
+            "number": number,
+            "resource_bytes": size,
+            "bytes": bytes,
+        }),
         FoundPlace::Address(address) => json!({ "address": address, "bytes": bytes }),
     }
 }
@@ -82,11 +91,13 @@ fn command(command: &FoundCommand) -> Json {
         "index": command.index,
         "submission": command.submission,
         "queue": command.queue,
+        "text": command.to_string(),
     })
 }
 
 fn step(step: &FoundStep) -> Json {
-    json!({ "queue": step.queue, "text": step.text, "number": step.number, "after": step.after })
+    let FoundStep { queue, text, number, after, precedes } = step;
+    json!({ "queue": queue, "text": text, "number": number, "after": after, "precedes": precedes })
 }
 
 fn access(access: &FoundAccess) -> Json {

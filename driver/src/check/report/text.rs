@@ -140,7 +140,12 @@ impl Sources {
         }
         let reasons = finding.reasons.iter().map(|reason| format!("because {reason}"));
         let repairs = finding.repairs.iter().map(|repair| format!("repair: {}", repair.text));
-        let seen = (finding.count > 1).then(|| format!("observed {} times", finding.count));
+        let commands = [finding.first.as_ref(), Some(&finding.second)].map(|access| access?.command.as_ref());
+        let of_pairs = commands.iter().all(Option::is_some);
+        let seen = (finding.count > 1).then(|| match finding.count {
+            count if of_pairs => format!("observed between {count} pairs of commands"),
+            count => format!("observed {count} times"),
+        });
         let again = (finding.schedule != Schedule::Ascending)
             .then(|| format!("to see it again: --schedule {}", finding.schedule));
         let place = finding.dispatch.as_ref().map(|dispatch| dispatch.place());

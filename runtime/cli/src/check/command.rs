@@ -93,8 +93,8 @@ fn print(merged: &Merged, graphics: bool, status: u8) {
         }
         return;
     }
-    if merged.is_without_dispatch() && merged.without_counts == 0 {
-        output::note("no dispatch ran on a device of Spelter: no kernel was checked");
+    if merged.is_without_commands() && merged.without_counts == 0 {
+        output::note("no dispatch and no transfer ran on a device of Spelter: nothing was checked");
         icd::hint_at_graphics(graphics);
     }
     match merged.host_notes() {
@@ -112,5 +112,9 @@ fn print(merged: &Merged, graphics: bool, status: u8) {
         0 => String::new(),
         skipped => format!(", {skipped} not checked (--shard)"),
     };
-    output::note(format_args!("checked: {summary}; {dispatches}{skipped}, {processes}"));
+    let transfers = match merged.checked("transfers") {
+        0 => String::new(),
+        transfers => format!(", {}", plural(transfers, "transfer", "transfers")),
+    };
+    output::note(format_args!("checked: {summary}; {dispatches}{skipped}{transfers}, {processes}"));
 }

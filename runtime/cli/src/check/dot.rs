@@ -25,13 +25,16 @@ pub(super) fn picture(finding: &Json) -> Option<String> {
     let red = ", color=red, penwidth=2";
     let access = |name: &str, of: &Json| Node { column: column(of), name: name.into(), label: label(of), style: red };
     let steps = finding["between"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut nodes = vec![access("first", first)];
-    nodes.extend(steps.iter().map(|step| Node {
+    let node = |step: &Json| Node {
         column: step["queue"].as_u64().map_or_else(|| HOST.into(), queue),
         name: format!("step{}", step["number"]),
         label: step["text"].as_str().unwrap_or_default().into(),
         style: "",
-    }));
+    };
+    let (before, after): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step["precedes"] == true);
+    let mut nodes: Vec<_> = before.into_iter().map(node).collect();
+    nodes.push(access("first", first));
+    nodes.extend(after.into_iter().map(node));
     nodes.push(access("second", second));
 
     let title = format!("{}: {}", text(&finding["id"]), text(&finding["title"]));
@@ -99,15 +102,8 @@ fn label(access: &Json) -> String {
     if let (Some(file), Some(line)) = (access["file"].as_str(), access["line"].as_u64()) {
         _ = write!(label, "\nat {file}:{line}");
     }
-    let command = &access["command"];
-    match (&access["local"], command["name"].as_str()) {
-        (_, Some(name)) => {
-            _ = write!(label, "\nby {name}");
-            let buffer = command["command_buffer"].as_str();
-            let buffer = buffer.map_or_else(|| command["index"].to_string(), |name| format!("`{name}`"));
-            let (number, submission) = (&command["number"], &command["submission"]);
-            _ = write!(label, "\ncommand {number}, command buffer {buffer}, submission {submission}");
-        }
+    match (&access["local"], access["command"]["text"].as_str()) {
+        (_, Some(command)) => _ = write!(label, "\nby {command}"),
         (Json::Array(local), None) => {
             let numbers: Vec<_> = local.iter().map(ToString::to_string).collect();
             _ = write!(label, "\nby invocation ({})", numbers.join(", "));
@@ -152,14 +148,17 @@ mod tests {
 
     #[test]
     fn the_columns_are_queues_and_the_host_and_the_missing_edge_is_red() {
-        let command = |queue| json!({ "name": "blur", "number": 1, "command_buffer": null, "index": 0, "submission": 3, "queue": queue });
+        let text = "`blur` (command 1 of command buffer 0 in submission 3 of queue 0)";
+        let command = |queue| json!({ "queue": queue, "text": text });
         let finding = json!({
             "id": "SPELTER-RACE-RAW", "title": "data race in buffer `a\"b`",
             "first": { "action": "write", "file": "a.comp", "line": 7, "command": command(0) },
             "second": { "action": "read by the host", "command": null, "workgroup": null },
             "between": [
+                { "queue": 0, "text": "vkCmdSetEvent after CLEAR", "number": 1, "after": [], "precedes": true },
                 { "queue": 0, "text": "semaphore or fence signalled", "number": 4, "after": [] },
                 { "queue": null, "text": "wait", "number": 5, "after": [4, 2] },
+                { "queue": 0, "text": "vkCmdWaitEvents", "number": 6, "after": [1] },
             ],
             "conditions": ["no dependency"], "repair": [{ "text": "a barrier" }],
         });
@@ -167,8 +166,10 @@ mod tests {
         for line in [
             "digraph \"SPELTER-RACE-RAW: data race in buffer `a\\\"b`\" {",
             "  subgraph cluster_0 { label=\"host\"; color=gray; fontname=\"sans-serif\"; fontsize=11;",
-            "    first [label=\"write\\lat a.comp:7\\lby blur\\lcommand 1, command buffer 0, submission 3\\l\", \
-             color=red, penwidth=2];",
+            "    first [label=\"write\\lat a.comp:7\\lby `blur` (command 1 of command buffer 0 in submission 3 of\\lqueue \
+             0)\\l\", color=red, penwidth=2];",
+            "  step1 -> first [style=invis, weight=10];",
+            "  step1 -> step6 [color=blue, penwidth=2, constraint=false];",
             "    step5 [label=\"wait\\l\"];",
             "  step4 -> step5 [color=blue, penwidth=2, constraint=false];",
             "  first -> second [label=\"no dependency\\l\", color=red, fontcolor=red, style=dashed, penwidth=2, \
@@ -177,10 +178,6 @@ mod tests {
             assert!(dot.lines().any(|written| written == line), "{line}\n{dot}");
         }
         assert!(!dot.contains("step2"), "a signal that is not shown");
-        let mut named = finding.clone();
-        named["first"]["command"]["command_buffer"] = "frame".into();
-        let dot = picture(&named).unwrap();
-        assert!(dot.contains("\\lcommand 1, command buffer `frame`, submission 3\\l"), "{dot}");
         assert_eq!(picture(&json!({ "first": null, "second": {} })), None);
     }
 

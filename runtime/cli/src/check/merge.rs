@@ -117,9 +117,10 @@ impl Merged {
         }
     }
 
-    /// Whether no kernel ran on a device of Spelter, although the program ran.
-    pub(super) fn is_without_dispatch(&self) -> bool {
-        self.runs > 0 && self.checked("dispatches") + self.checked("skipped") == 0
+    /// Whether no command that accesses memory ran on a device of Spelter, although the program ran.
+    pub(super) fn is_without_commands(&self) -> bool {
+        let commands = ["dispatches", "skipped", "transfers"].map(|name| self.checked(name));
+        self.runs > 0 && commands.iter().sum::<u64>() == 0
     }
 
     /// The number of notes that the host reads memory without a barrier to it, of which each process prints only its
@@ -133,7 +134,7 @@ impl Merged {
     /// Whether something that ran was not checked, or nothing ran on a device: then a run without findings proves
     /// nothing.
     pub(super) fn is_partial(&self) -> bool {
-        self.is_without_dispatch() || self.without_counts > 0 || self.unfinished > 0 || self.stats().is_partial()
+        self.is_without_commands() || self.without_counts > 0 || self.unfinished > 0 || self.stats().is_partial()
     }
 
     /// Number of findings of this severity.

@@ -83,14 +83,10 @@ fn texts(list: &Json, text: impl Fn(&Json) -> Option<String>) -> Vec<String> {
 /// What an access does, and the command that does it.
 fn described(access: &Json) -> String {
     let action = access["action"].as_str().unwrap_or("access");
-    let command = &access["command"];
-    let Some(name) = command["name"].as_str() else { return action.to_owned() };
-    let buffer =
-        command["command_buffer"].as_str().map_or_else(|| command["index"].to_string(), |name| format!("`{name}`"));
-    let [number, submission, queue] = ["number", "submission", "queue"].map(|member| &command[member]);
-    format!(
-        "{action} by `{name}` (command {number} of command buffer {buffer} in submission {submission} of queue {queue})"
-    )
+    match access["command"]["text"].as_str() {
+        Some(command) => format!("{action} by {command}"),
+        None => action.to_owned(),
+    }
 }
 
 /// The file and line of an access, if they are known.
@@ -167,9 +163,7 @@ mod tests {
 
     #[test]
     fn accesses_without_lines_are_in_the_program() {
-        let command = json!({
-            "name": "fill", "command_buffer": null, "index": 2, "number": 1, "queue": 0, "submission": 3,
-        });
+        let command = json!({ "text": "`fill` (command 1 of command buffer 2 in submission 3 of queue 0)" });
         let finding = json!({
             "id": "SPELTER-HOST", "severity": "note", "title": "value not visible", "fingerprint": "ab",
             "first": { "action": "write", "kernel": "", "file": null, "line": null, "command": command },

@@ -1,0 +1,101 @@
+//! The races that one command shows: those of two commands are reported together, since one dependency mends all.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use foldhash::fast::FixedState;
+
+use super::memory::AccessId;
+use super::order::{Lack, Order};
+use super::report::{CommandRace, Missing, Needs};
+use super::{Access, AccessInfo, Checker, Hazard, LogState};
+use crate::check::finding::{FindingIdentity, FoundPlace, Severity};
+use crate::exec::CommandId;
+
+/// A race of an earlier access with one that happens now.
+#[derive(Clone, Debug)]
+pub(super) struct SeenRace {
+    pub(super) earlier: AccessId,
+    pub(super) now: Access,
+    /// The bytes for which a dependency is missing.
+    pub(super) bytes: Range<u64>,
+    pub(super) hazard: Hazard,
+    pub(super) lack: Lack,
+}
+
+/// What two accesses are of: their commands and whether each is the layout transition of a barrier; of the host, the
+/// accesses.
+type CommandPair = [Result<(CommandId, bool), AccessId>; 2];
+
+impl LogState {
+    /// Reports the races of the accesses that happen now: of each two commands each finding once, wherever in memory it
+    /// is true.
+    pub(super) fn report_races(&mut self, checker: &Checker, seen: &[SeenRace]) {
+        let mut places: HashMap<CommandPair, usize, FixedState> = HashMap::default();
+        let mut pairs: Vec<Vec<&SeenRace>> = Vec::new();
+        for race in seen {
+            let pair = [race.earlier, race.now.id].map(|id| {
+                let command = &self.info(id).command;
+                command.id().map(|of| (of, command.is_transition())).ok_or(id)
+            });
+            let place = *places.entry(pair).or_insert(pairs.len());
+            match pairs.get_mut(place) {
+                Some(races) => races.push(race),
+                None => pairs.push(vec![race]),
+            }
+        }
+        pairs.iter().for_each(|races| self.report_pair(checker, races));
+    }
+
+    fn info(&self, id: AccessId) -> &AccessInfo {
+        &self.accesses[id as usize - 1]
+    }
+
+    /// Reports the races of two commands, or of a command and the host.
+    fn report_pair(&mut self, checker: &Checker, races: &[&SeenRace]) {
+        let mut missing: Vec<Missing> = Vec::new();
+        let needs = races.iter().map(|race| self.with_race(race, None, |race| race.needs())).reduce(Needs::or);
+        let mut known: HashSet<(AccessId, AccessId, Hazard, Lack, FoundPlace), FixedState> = HashSet::default();
+        let mut found: HashSet<FindingIdentity, FixedState> = HashSet::default();
+        for seen in races {
+            let (finding, rule) = self.with_race(seen, needs, |race| {
+                let memory = race.memory(checker);
+                // Instructions that access words by turns make many runs of bytes.
+                let is_news = known.insert((seen.earlier, seen.now.id, seen.hazard, seen.lack, memory.place.clone()));
+                (is_news.then(|| race.finding(checker, memory, Severity::Error)), race.rule())
+            });
+            if let Some(finding) = finding.filter(|finding| found.insert(finding.identity())) {
+                checker.report(finding);
+            }
+            // In the order in which they ran.
+            let commands = [seen.earlier, seen.now.id].map(|id| self.info(id).command.id());
+            if let [Some(earlier), Some(later)] = commands {
+                let new = Missing { earlier, later, rule };
+                if !missing.contains(&new) {
+                    missing.push(new);
+                }
+            }
+        }
+        self.missing.extend(missing);
+    }
+
+    /// The race with the two accesses in the order in which reports have them.
+    fn with_race<T>(&self, seen: &SeenRace, needs: Option<Needs>, then: impl FnOnce(&CommandRace<'_>) -> T) -> T {
+        let SeenRace { earlier, now, bytes, hazard, lack } = seen.clone();
+        let (first, second) = (self.info(earlier), self.info(now.id));
+        let (order, events) = (&self.orders[first.order as usize].order, &self.events);
+        // Nothing is ordered after the present access yet.
+        let of_now = Order::new(now.point, events.next());
+        let race = if lack == Lack::Order && order.overtook(&now.point, events) {
+            let (pair, points) = ((second, first), (now.point, order.at));
+            let between = now.point.submitted..order.born();
+            let (hazard, order, is_reversed) = (hazard.reversed(), &of_now, true);
+            CommandRace { hazard, lack, bytes, pair, points, order, between, is_reversed, events, needs }
+        } else {
+            let (pair, points) = ((first, second), (order.at, now.point));
+            let (between, is_reversed) = (order.born()..events.next(), false);
+            CommandRace { hazard, lack, bytes, pair, points, order, between, is_reversed, events, needs }
+        };
+        then(&race)
+    }
+}
