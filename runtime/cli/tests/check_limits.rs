@@ -100,7 +100,8 @@ const WAITS_WITHOUT_A_RACE: &str = "
 /// What ends in another order is run in that one: the message has it, and nothing of a kernel that ends in none.
 #[test]
 fn a_kernel_that_waits_for_a_later_workgroup_names_the_order_in_which_it_ends() {
-    let folder = Folder::with("check-later", "later.wgsl", &WAITS_WITHOUT_A_RACE.replace("== 0u {", "== 1u {"));
+    let folder =
+        Folder::with("check-later", "later.wgsl", &WAITS_WITHOUT_A_RACE.replace("group.x == 0u", "group.x == 1u"));
     let line = "run later.wgsl --bind 0.0=zeros:4 --groups 2 --check --time-limit 0.5";
     let error = json(&folder, line, 6)["error"].as_str().unwrap().to_owned();
     let why = "; with --schedule reverse it ends: in checked mode workgroups run one after another, ";

@@ -8,7 +8,7 @@ use super::attributes::{CLASSES, MemoryOrder};
 use super::cells::Group;
 use super::history::MemoryScope;
 use super::known::{self, Known, Record};
-use super::map::Joins;
+use super::map::KnownJoins;
 use super::workgroup::Workgroup;
 
 /// An invocation that leaves a barrier, and what the barrier where it waited orders.
@@ -84,7 +84,7 @@ impl Workgroup {
         group: Group,
         (complete, now): (bool, u32),
         class: usize,
-        joins: &mut Joins,
+        joins: &mut KnownJoins,
     ) -> Option<(bool, Record)> {
         let mut records: Record = None;
         let mut parts = Vec::with_capacity(members.len());

@@ -57,12 +57,12 @@ impl Map {
         self.0 = Some(match &self.0 {
             None => leaf,
             // A leaf has no branches that other joins might have met.
-            Some(root) => join(root, &leaf, &mut Joins::default()),
+            Some(root) => join(root, &leaf, &mut KnownJoins::default()),
         });
     }
 
     /// The entries of both, with the higher value of each key.
-    pub fn union(&self, other: &Self, joins: &mut Joins) -> Self {
+    pub fn union(&self, other: &Self, joins: &mut KnownJoins) -> Self {
         match (&self.0, &other.0) {
             (Some(a), Some(b)) => Self(Some(join(a, b, joins))),
             (None, one) | (one, None) => Self(one.clone()),
@@ -102,11 +102,11 @@ impl Node {
     }
 }
 
-/// Latest joins of branches, with their results. Many maps that differ in little from each other are joined with many
-/// others of that kind where invocations of a large workgroup acquire what the others released: each join visits only
-/// the branches that no other one has joined.
+/// Latest joins of branches, with their results. Where invocations of a large workgroup acquire what the others
+/// released, many maps that differ in little are joined with many others of that kind: each join visits only the
+/// branches that no other one has joined.
 #[derive(Debug, Default)]
-pub struct Joins {
+pub struct KnownJoins {
     /// Two branches and their join; they stay alive, so that no other node has their address.
     known: Vec<Option<[Arc<Node>; 3]>>,
     /// Joins that were made since all were forgotten.
@@ -118,7 +118,7 @@ pub struct Joins {
 const MAX_JOINS: usize = 1 << 12;
 const MAX_MADE: usize = 1 << 17;
 
-impl Joins {
+impl KnownJoins {
     /// The place of a join.
     fn place([a, b]: [&Arc<Node>; 2]) -> usize {
         let [a, b] = [a, b].map(|node| Arc::as_ptr(node) as usize as u64);
@@ -167,7 +167,7 @@ fn fork(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
 }
 
 /// `node` with one of its sides joined with `other`, whose keys all belong there.
-fn join_side(node: &Arc<Node>, other: &Arc<Node>, joins: &mut Joins) -> Arc<Node> {
+fn join_side(node: &Arc<Node>, other: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
     let Node::Branch { prefix, bit, sides, .. } = &**node else { return fork(node, other) };
     let at = usize::from(other.prefix() & bit != 0);
     let joined = join(&sides[at], other, joins);
@@ -180,7 +180,7 @@ fn join_side(node: &Arc<Node>, other: &Arc<Node>, joins: &mut Joins) -> Arc<Node
 }
 
 /// The entries of both. It is one of the two itself if that has all entries of the other.
-fn join(a: &Arc<Node>, b: &Arc<Node>, joins: &mut Joins) -> Arc<Node> {
+fn join(a: &Arc<Node>, b: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
     if Arc::ptr_eq(a, b) {
         return Arc::clone(a);
     }
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn it_is_a_map() {
-        let mut joins = Joins::default();
+        let mut joins = KnownJoins::default();
         for seed in 0..200 {
             let mut next = numbers(seed);
             let (mut map, mut model) = (Map::default(), BTreeMap::new());
@@ -318,7 +318,7 @@ mod tests {
         (0..100).for_each(|key| map.raise(key * 7, key as u32));
         let part = map.clone();
         map.raise(5, 5);
-        let joins = &mut Joins::default();
+        let joins = &mut KnownJoins::default();
         assert!(map.union(&part, joins).is(&map) && part.union(&map, joins).is(&map) && !map.is(&part));
         assert!(map.without(1000, 2000, 9).is(&map));
         map.raise(7, 0);
@@ -329,7 +329,7 @@ mod tests {
     /// that goes from one to the next: of the joins of both, most branches are those of other joins.
     #[test]
     fn joins_of_maps_that_differ_in_little_visit_few_branches() {
-        let (count, mut joins) = (1024, Joins::default());
+        let (count, mut joins) = (1024, KnownJoins::default());
         let mut own = vec![Map::default(); count as usize];
         for round in 1..4 {
             let mut shared = Map::default();

@@ -10,7 +10,7 @@ use super::cells::{Cell, CellLayout, Epochs, Group, Owner, Slot};
 use super::heads::{self, Head, Reach};
 use super::history::MemoryScope;
 use super::known::{self, Record};
-use super::map::Joins;
+use super::map::KnownJoins;
 use crate::ir::Site;
 
 /// A release fence, which later atomic writes of its invocation carry.
@@ -75,7 +75,7 @@ pub(super) struct Workgroup {
     /// Whether there is an access with the present epoch.
     pub(super) used: bool,
     /// Joins of records, as the invocations of the workgroup make them.
-    pub(super) joins: Joins,
+    pub(super) joins: KnownJoins,
 }
 
 impl Workgroup {
@@ -99,7 +99,7 @@ impl Workgroup {
             accessed: vec![true; size],
             fenced: false,
             used: false,
-            joins: Joins::default(),
+            joins: KnownJoins::default(),
         }
     }
 

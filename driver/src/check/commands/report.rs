@@ -12,9 +12,9 @@ use super::order::{Lack, Order, Point};
 use super::repair_trial::RepairTrial;
 use super::scope::{Accesses, Side, Stage, Stages};
 use crate::check::checker::Checker;
-use crate::check::finding::{
-    Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity,
-};
+use crate::check::finding::{Finding, FoundAccess, Hazard, Repair, Rule, Severity};
+use crate::check::found_command::FoundCommand;
+use crate::check::found_memory::{FoundMemory, FoundPlace};
 use crate::check::names::{KernelNames, WorkgroupGrid};
 use crate::exec::{CommandId, Recording, Work};
 
@@ -155,6 +155,7 @@ pub(super) fn report(checker: &Checker, race: &CommandRace<'_>, severity: Severi
         repairs: race.repairs(),
         count: 1,
         schedule: checker.schedule(),
+        group: None,
         replay: None,
     });
 }
