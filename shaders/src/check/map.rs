@@ -113,8 +113,8 @@ pub struct KnownJoins {
     made: usize,
 }
 
-/// Joins that are known, at most, and how many are made before all are forgotten: each keeps its operands, which nothing
-/// else may use any more.
+/// Joins that are known, at most, and how many are made before all are forgotten: each keeps its operands, which
+/// nothing else may use any more.
 const MAX_JOINS: usize = 1 << 12;
 const MAX_MADE: usize = 1 << 17;
 

@@ -1,5 +1,6 @@
-//! Whether the repairs of a dispatch's races, each of which was tried alone, are repairs together: a program is repaired
-//! by all of them. Races that one lack of barriers between neighbouring lines causes become a group with one repair.
+//! Whether the repairs of a dispatch's races, each of which was tried alone, are repairs together: a program is
+//! repaired by all of them. Races that one lack of barriers between neighbouring lines causes become a group with one
+//! repair.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
