@@ -348,6 +348,15 @@ impl Checker {
         }
     }
 
+    /// Changes what is reported of a finding that the program has not taken.
+    pub(super) fn amend(&self, identity: &FindingIdentity, change: impl FnOnce(&mut Finding)) {
+        let mut guard = self.found.lock();
+        let found = &mut *guard;
+        if let Some(&index) = found.same.get(identity) {
+            change(&mut found.list[index]);
+        }
+    }
+
     /// Takes the findings since the last call.
     pub(crate) fn take(&self) -> Vec<Finding> {
         self.found.lock().take()

@@ -1,7 +1,7 @@
 //! A dispatch that ran under the detector: what it ran with, and how its memory and its accesses are named. It runs
 //! again for what the detector suspects (`replays.rs`), and what the axioms confirm is reported (`errors.rs`).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use spelter_shaders::abi::{self, DispatchArgs};
@@ -14,10 +14,12 @@ use spelter_shaders::ir::{AtomicOp, MemoryModel, Site, SiteAction};
 use super::code::CheckedCode;
 use super::confirm::Confirmed;
 use super::explanation::SliceNames;
-use super::finding::{Finding, FoundAccess, FoundMemory, FoundPlace, Rule, Severity};
+use super::finding::{Finding, FoundAccess, Rule, Severity};
+use super::found_memory::{FoundMemory, FoundPlace};
 use super::log::{self, Accessed, Dispatch, Word};
 use super::names::WorkgroupGrid;
 use super::recorder::Recorder;
+use super::repair::combined::RepairedRace;
 use super::repair::kept::TrialRuns;
 use super::second_pass::SecondPass;
 use super::slice::Slice;
@@ -45,6 +47,8 @@ pub(super) struct DispatchRun<'a> {
     /// Whether that memory was copied.
     pub(super) is_kept: bool,
     pub(super) trial_runs: TrialRuns,
+    /// The races with repairs that trials verified.
+    pub(super) repaired: RefCell<Vec<RepairedRace>>,
 }
 
 impl DispatchRun<'_> {
@@ -118,8 +122,22 @@ impl DispatchRun<'_> {
         count: u64,
     ) -> Finding {
         let (schedule, replay) = (self.workgroups.schedule(), None);
-        let (dispatch, between, repairs) = Default::default();
-        Finding { rule, severity, memory, first, second, dispatch, between, reasons, repairs, count, schedule, replay }
+        let (dispatch, between, repairs, group) = Default::default();
+        Finding {
+            rule,
+            severity,
+            memory,
+            first,
+            second,
+            dispatch,
+            between,
+            reasons,
+            repairs,
+            count,
+            schedule,
+            group,
+            replay,
+        }
     }
 }
 

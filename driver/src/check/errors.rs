@@ -59,6 +59,7 @@ impl DispatchRun<'_> {
                 self.code.checker.count(|counts| counts.dispatches_repeated += 1);
                 let before = self.code.checker.open_ends();
                 interrupted = self.decide_all(kinds);
+                self.combine();
                 self.code.settled.examined(before == self.code.checker.open_ends());
             }
         }
@@ -99,6 +100,7 @@ impl DispatchRun<'_> {
             repairs: Vec::new(),
             count,
             schedule: self.workgroups.schedule(),
+            group: None,
             replay: names.replay(slice),
         };
         if self.code.checker.knows(&race) || !self.code.checker.options.repairs {
@@ -127,7 +129,7 @@ impl DispatchRun<'_> {
             (None, Some(repair)) if described.language == Language::Wgsl => {
                 // A flag that is read, too, is about other memory, which atomics of WGSL do not order.
                 let sets = hazard == Hazard::WriteAfterWrite;
-                let atomics = sets.then(|| self.as_atomics(slice, &described)).flatten();
+                let atomics = sets.then(|| self.as_atomics(slice, &described)).flatten().map(|(repair, _)| repair);
                 Repairs { repairs: atomics.into_iter().chain([repair]).collect(), ..Repairs::default() }
             }
             (None, advice) => {
@@ -137,6 +139,9 @@ impl DispatchRun<'_> {
             }
         };
         let found = found.explained();
+        if let Some(verified) = found.verified {
+            self.keep_repaired(&race, slice, verified);
+        }
         let reasons = race.reasons.iter().cloned().chain(found.reasons).collect();
         self.code.checker.report(Finding { reasons, repairs: found.repairs, ..race.clone() });
         race

@@ -13,7 +13,8 @@ use spelter_shaders::check::Cause;
 use spelter_shaders::front::Language;
 use spelter_shaders::ir::SourceLine;
 
-use super::finding::{FoundAccess, FoundPlace, Repair};
+use super::finding::{FoundAccess, Repair};
+use super::found_memory::FoundPlace;
 use super::slice::Slice;
 use super::words::{self, Sides};
 
@@ -28,6 +29,7 @@ fn effort(language: Language, barriers: bool) -> TraceEffort {
 }
 
 /// The names of a slice's events.
+#[derive(Clone, Copy)]
 pub(super) struct SliceNames<'a> {
     /// The instruction of each event.
     pub(super) accesses: &'a [FoundAccess],

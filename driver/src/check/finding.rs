@@ -1,9 +1,11 @@
 //! Findings of checked mode: what was found where, why it is wrong, and what repairs it.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
+use super::found_command::FoundCommand;
+use super::found_memory::FoundMemory;
+use super::group::FindingGroup;
 use super::step::FoundStep;
 use spelter_shaders::ir::SourceLine;
 use spelter_shaders::schedule::Schedule;
@@ -39,6 +41,8 @@ pub struct Finding {
     pub count: u64,
     /// The order of workgroups, subgroups and lanes in which it occurred: the same order finds it again.
     pub schedule: Schedule,
+    /// The races of the dispatch that have one cause and one repair with this one; reports show the first one of them.
+    pub group: Option<Arc<FindingGroup>>,
     /// The part of the execution that decides, as a litmus test that asks for the race; `None` if there is none, or the
     /// format cannot express it.
     pub replay: Option<Arc<str>>,
@@ -149,153 +153,6 @@ impl fmt::Display for Severity {
     }
 }
 
-/// The memory that two accesses have in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundMemory {
-    /// Where it is.
-    pub place: FoundPlace,
-    /// The bytes, from the start of the descriptor's range or of the variable.
-    pub bytes: Range<u64>,
-    /// The buffer or image that a descriptor has a part of: in findings about one dispatch, if the program gave it a
-    /// name.
-    pub resource: Option<FoundResource>,
-}
-
-/// A buffer or image.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FoundResource {
-    /// Which of the two.
-    pub kind: ResourceKind,
-    /// The name that the program gave it (`vkSetDebugUtilsObjectNameEXT`).
-    pub name: Option<Arc<str>>,
-    /// Its number: buffers, or images, that were created on the device before it.
-    pub number: u64,
-    /// Its size.
-    pub bytes: u64,
-}
-
-/// A resource of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum FoundPlace {
-    /// A buffer or image.
-    Descriptor {
-        /// `DescriptorSet`; WGSL's group.
-        set: u32,
-        /// `Binding`.
-        binding: u32,
-        /// Element of an array of descriptors.
-        element: u32,
-        /// Name of the variable, if the module has it.
-        name: Option<Arc<str>>,
-    },
-    /// A workgroup variable.
-    Variable {
-        /// Its name; empty if the module has none.
-        name: Arc<str>,
-    },
-    /// A buffer or image, in findings about transfers and the host.
-    Resource(FoundResource),
-    /// Memory at a device address.
-    Address(u64),
-}
-
-/// A kind of resource with memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ResourceKind {
-    /// `VkBuffer`.
-    Buffer,
-    /// `VkImage`.
-    Image,
-}
-
-impl ResourceKind {
-    /// The kind, as a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Buffer => "buffer",
-            Self::Image => "image",
-        }
-    }
-}
-
-impl FoundMemory {
-    pub(super) fn new(place: FoundPlace, bytes: Range<u64>) -> Self {
-        Self { place, bytes, resource: None }
-    }
-
-    /// Memory that is known by a descriptor, with the buffer or image that has it.
-    pub(super) fn of(self, resource: Option<Self>) -> Self {
-        let resource = match resource.map(|resource| resource.place) {
-            Some(FoundPlace::Resource(resource)) => Some(resource),
-            _ => None,
-        };
-        Self { resource, ..self }
-    }
-
-    /// The same if the program gave the buffer or image a name.
-    pub(super) fn of_named(self, resource: Option<Self>) -> Self {
-        let resource = resource.filter(|resource| resource.place.name().is_some());
-        self.of(resource)
-    }
-}
-
-impl FoundPlace {
-    /// The name of the variable or resource, if it has one.
-    pub(super) fn name(&self) -> Option<&str> {
-        match self {
-            Self::Descriptor { name, .. } | Self::Resource(FoundResource { name, .. }) => name.as_deref(),
-            Self::Variable { name } => Some(name).filter(|name| !name.is_empty()).map(|name| &**name),
-            Self::Address(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for FoundPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Descriptor { set, binding, element, name } => {
-                if let Some(name) = name {
-                    write!(f, "`{name}` ")?;
-                }
-                write!(f, "(set {set}, binding {binding}")?;
-                if *element != 0 { write!(f, ", element {element})") } else { f.write_str(")") }
-            }
-            Self::Variable { name } if name.is_empty() => f.write_str("workgroup memory"),
-            Self::Variable { name } => write!(f, "workgroup variable `{name}`"),
-            Self::Resource(resource) => resource.fmt(f),
-            Self::Address(address) => write!(f, "device address {address:#x}"),
-        }
-    }
-}
-
-/// ``buffer `words` ``, or `buffer 3 (of 65,536 bytes)` without a name.
-impl fmt::Display for FoundResource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = self.kind.name();
-        match &self.name {
-            Some(name) => write!(f, "{kind} `{name}`"),
-            None => write!(f, "{kind} {} (of {} bytes)", self.number, in_thousands(self.bytes)),
-        }
-    }
-}
-
-/// A number with a comma after the thousands, the millions and so on.
-fn in_thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
-    groups.join(",")
-}
-
-impl fmt::Display for FoundMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.place)?;
-        if let Some(resource) = &self.resource {
-            write!(f, " of {resource}")?;
-        }
-        write!(f, ", bytes {}..{}", self.bytes.start, self.bytes.end)
-    }
-}
-
 /// One access in a finding: of an instruction of a kernel, of a transfer, of the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundAccess {
@@ -333,67 +190,6 @@ impl fmt::Display for FoundInvocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
         write!(f, "workgroup {}, invocation {}", triple(self.workgroup), triple(self.local))
-    }
-}
-
-/// A command in a finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundCommand {
-    /// The kernel or the kind of transfer, after the label of the command buffer if there is one.
-    pub name: Arc<str>,
-    /// The name that the program gave the pipeline of a dispatch.
-    pub pipeline: Option<Arc<str>>,
-    /// The same of the shader module of a dispatch, when its pipeline was created.
-    pub module: Option<Arc<str>>,
-    /// The number of its call in the command buffer: dispatches, transfers, queries and events count, from 0. The
-    /// regions of a copy are one call.
-    pub number: u32,
-    /// The name that the program gave the command buffer.
-    pub command_buffer: Option<Arc<str>>,
-    /// Index of the command buffer in the submission.
-    pub index: u32,
-    /// Number of the submission in its queue, from 1.
-    pub submission: u64,
-    /// Index of the queue.
-    pub queue: u32,
-}
-
-impl FoundCommand {
-    /// The names of the kernel of a dispatch: as messages have it, of its pipeline, of its shader module.
-    pub(super) fn kernel_names(&self) -> impl Iterator<Item = &str> {
-        let kernel = self.name.rsplit_once(": ").map_or(&*self.name, |(_, kernel)| kernel);
-        std::iter::once(kernel).chain(self.pipeline.as_deref()).chain(self.module.as_deref())
-    }
-
-    /// Where a finding about one dispatch was made: ``in `blur: main`, command buffer 0 of submission 1 of queue 0``.
-    pub fn place(&self) -> String {
-        let Self { name, submission, queue, .. } = self;
-        // The libraries in Rust name a kernel after its pipeline.
-        let pipeline = self.pipeline.as_ref().filter(|pipeline| !name.ends_with(&***pipeline));
-        let pipeline = pipeline.map(|pipeline| format!(" (pipeline `{pipeline}`)")).unwrap_or_default();
-        format!("in `{name}`{pipeline}, {} of submission {submission} of queue {queue}", self.buffer())
-    }
-
-    /// The command buffer: its name, or else its index in the submission. Both, if it is not the first of the
-    /// submission, which may have it twice.
-    fn buffer(&self) -> String {
-        match (&self.command_buffer, self.index) {
-            (Some(name), 0) => format!("command buffer `{name}`"),
-            (Some(name), index) => format!("command buffer `{name}` (index {index})"),
-            (None, index) => format!("command buffer {index}"),
-        }
-    }
-}
-
-impl fmt::Display for FoundCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, pipeline, number, submission, queue, .. } = self;
-        let of = self.buffer();
-        write!(f, "`{name}` (")?;
-        if let Some(pipeline) = pipeline {
-            write!(f, "pipeline `{pipeline}`, ")?;
-        }
-        write!(f, "command {number} of {of} in submission {submission} of queue {queue})")
     }
 }
 
@@ -479,84 +275,7 @@ impl fmt::Debug for Finding {
     }
 }
 
-/// What makes two findings the same one: the rule, the lines of the instructions with their kernels, and the memory: of
-/// an instruction the binding or variable, of other commands the buffer or image. Findings about two commands also
-/// differ in what the program names, and in whether the commands are of one queue.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FindingIdentity {
-    rule: Rule,
-    first: Option<AccessIdentity>,
-    second: AccessIdentity,
-    memory: Option<MemoryIdentity>,
-    commands: Option<CommandsIdentity>,
-}
-
-/// Of two commands, or a command and the host: whether they are of one queue, the names of their command buffers and
-/// pipelines, and that of the buffer or image.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct CommandsIdentity {
-    one_queue: bool,
-    names: [Option<Arc<str>>; 5],
-}
-
-/// The kernel and its module, the position; of what is no instruction, the command's name.
-type AccessIdentity = (Arc<str>, u64, Option<String>);
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum MemoryIdentity {
-    /// All elements of an array of descriptors are one.
-    Binding(u32, u32),
-    Variable(Arc<str>),
-    Resource(ResourceKind, u64),
-}
-
 impl Finding {
-    /// Equal for findings that are reported once, with a count.
-    pub fn identity(&self) -> FindingIdentity {
-        let of = |access: &FoundAccess| {
-            let position = access.position();
-            let name = || access.command.as_ref().map(|command| format!("{} `{}`", access.action, command.name));
-            (Arc::clone(&access.kernel), access.module, position.or_else(name))
-        };
-        let has_kernel = |access: &FoundAccess| !access.kernel.is_empty();
-        let is_of_kernel = has_kernel(&self.second) || self.first.as_ref().is_some_and(has_kernel);
-        let memory = match self.memory.as_ref().map(|memory| &memory.place) {
-            Some(FoundPlace::Descriptor { set, binding, .. }) => Some(MemoryIdentity::Binding(*set, *binding)),
-            Some(FoundPlace::Variable { name }) => Some(MemoryIdentity::Variable(Arc::clone(name))),
-            // An advice: programs read back through a new buffer each time.
-            _ if is_of_kernel || (self.rule, self.severity) == (Rule::Host, Severity::Note) => None,
-            Some(FoundPlace::Resource(FoundResource { kind, number, .. })) => {
-                Some(MemoryIdentity::Resource(*kind, *number))
-            }
-            Some(FoundPlace::Address(_)) | None => None,
-        };
-        let (first, second) = (self.first.as_ref().map(of), of(&self.second));
-        FindingIdentity { rule: self.rule, first, second, memory, commands: self.identity_of_commands() }
-    }
-
-    fn identity_of_commands(&self) -> Option<CommandsIdentity> {
-        // Programs read back by new command buffers and buffers each time: an advice counts once.
-        if !self.is_about_commands() || (self.rule, self.severity) == (Rule::Host, Severity::Note) {
-            return None;
-        }
-        let [first, second] = [self.first.as_ref(), Some(&self.second)].map(|access| access?.command.as_deref());
-        let resource = self.memory.as_ref().and_then(|memory| match &memory.place {
-            FoundPlace::Resource(resource) => resource.name.clone(),
-            _ => memory.resource.as_ref().and_then(|resource| resource.name.clone()),
-        });
-        let buffer = |command: Option<&FoundCommand>| command?.command_buffer.clone();
-        let pipeline = |command: Option<&FoundCommand>| command?.pipeline.clone();
-        Some(CommandsIdentity {
-            one_queue: first.map(|command| command.queue) == second.map(|command| command.queue),
-            names: [buffer(first), buffer(second), pipeline(first), pipeline(second), resource],
-        })
-    }
-
-    /// Whether its accesses are those of commands and the host, rather than of invocations of one dispatch.
-    pub(super) fn is_about_commands(&self) -> bool {
-        self.second.command.is_some() || self.first.as_ref().is_some_and(|first| first.command.is_some())
-    }
-
     /// What is wrong, in a phrase: `data race, read after write, in workgroup variable `tile`, bytes 4..8`.
     pub fn title(&self) -> String {
         let memory = self.memory.as_ref().map(|memory| format!(" in {memory}")).unwrap_or_default();
@@ -572,6 +291,7 @@ impl Finding {
 
 #[cfg(test)]
 mod tests {
+    use super::super::found_memory::FoundPlace;
     use super::*;
 
     fn access(action: &str, line: u32, local: u32) -> FoundAccess {
@@ -604,6 +324,7 @@ mod tests {
                 repairs: Vec::new(),
                 count: 1,
                 schedule: Schedule::Ascending,
+                group: None,
                 replay: None,
             };
             super::super::report::text(&finding, &[], false)
@@ -616,12 +337,6 @@ mod tests {
             let part = format!("invocation ({invocation}, 0, 0) was inlined from a call at scan.wgsl:{line}:3");
             assert!(different.contains(&part), "{part}: {different}");
         }
-    }
-
-    #[test]
-    fn numbers_have_commas_between_thousands() {
-        let numbers = [0, 999, 1000, 65_536, 1_000_000];
-        assert_eq!(numbers.map(in_thousands), ["0", "999", "1,000", "65,536", "1,000,000"]);
     }
 
     #[test]
@@ -638,6 +353,7 @@ mod tests {
             repairs: vec![Repair { text: "a workgroupBarrier() before scan.wgsl:3".into(), line: None }],
             count: 3,
             schedule: Schedule::Ascending,
+            group: None,
             replay: None,
         };
         let expected = "\

@@ -9,7 +9,7 @@
 
 use foldhash::HashMap;
 use spelter_memory_model::event::{Access, Action, Class, Classes, Operation, Scope};
-use spelter_shaders::check::Map;
+use spelter_shaders::check::{KnownJoins, Map};
 
 use super::log::{Index, Log};
 
@@ -70,6 +70,7 @@ struct Links<'a> {
     /// What may yet be done.
     links: usize,
     joins: usize,
+    joined: KnownJoins,
 }
 
 impl LinkOrder {
@@ -88,6 +89,7 @@ impl LinkOrder {
             known: vec![Vec::new(); threads],
             links: MAX_LINKS,
             joins: MAX_JOINED,
+            joined: KnownJoins::default(),
         };
         (0..log.len() as u32).map(Index).for_each(|index| links.follow(index));
         Some(Self { known: links.known })
@@ -126,7 +128,7 @@ impl Links<'_> {
         match self.joins.checked_sub(a.len().min(b.len())) {
             Some(left) => {
                 self.joins = left;
-                a.union(b)
+                a.union(b, &mut self.joined)
             }
             None => a.clone(),
         }

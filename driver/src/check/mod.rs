@@ -19,8 +19,12 @@ mod errors;
 mod examine;
 mod explanation;
 mod finding;
+mod found_command;
+mod found_memory;
 mod further;
+mod group;
 mod guards;
+mod identity;
 mod kernel;
 mod link_order;
 mod log;
@@ -44,6 +48,7 @@ mod second_pass;
 mod settled;
 mod slice;
 mod snapshot;
+mod statement;
 mod step;
 mod suspicion;
 mod untouched;
@@ -55,10 +60,11 @@ pub use checker::CheckStats;
 pub(crate) use checker::Checker;
 pub(crate) use code::CheckedCode;
 pub use confirm::{AccessFilter, Candidate, Confirmed, Verdict, confirm, verdict};
-pub use finding::{
-    Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, FoundResource,
-    Hazard, Repair, ResourceKind, Rule, Severity,
-};
+pub use finding::{Finding, FoundAccess, FoundInvocation, Hazard, Repair, Rule, Severity};
+pub use found_command::FoundCommand;
+pub use found_memory::{FoundMemory, FoundPlace, FoundResource, ResourceKind};
+pub use group::FindingGroup;
+pub use identity::FindingIdentity;
 pub use kernel::{CheckedKernel, KernelChecker};
 pub use log::{Accessed, Dispatch, Log, Word};
 pub(crate) use names::KernelNames;

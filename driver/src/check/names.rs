@@ -11,7 +11,8 @@ use spelter_shaders::front::Language;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{AtomicOp, BindingKind, InstData, Kernel, Scope, Site, SiteAction, VariableSpace};
 
-use super::finding::{FoundAccess, FoundInvocation, FoundMemory, FoundPlace};
+use super::finding::{FoundAccess, FoundInvocation};
+use super::found_memory::{FoundMemory, FoundPlace};
 use crate::shader_source::ShaderSource;
 
 /// The names of a kernel.

@@ -100,6 +100,7 @@ impl DispatchRun<'_> {
             repairs: Vec::new(),
             count: 1,
             schedule: self.workgroups.schedule(),
+            group: None,
             replay: None,
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use spelter_locks::Mutex;
 use spelter_shaders::guest::GuestSlice;
 
-use super::finding::{FoundMemory, FoundPlace, FoundResource, ResourceKind};
+use super::found_memory::{FoundMemory, FoundPlace, FoundResource, ResourceKind};
 
 /// The buffers and images that have memory.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! Runs a kernel in checked mode: a dispatch under the detector, and again for what the detector suspects.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
@@ -59,6 +59,7 @@ impl Code for CheckedCode {
             is_changed: Cell::default(),
             is_kept: false,
             trial_runs: TrialRuns::default(),
+            repaired: RefCell::default(),
         };
         let interrupted = run.examine(&detector, &mut kept.after);
         kept.put(detector);

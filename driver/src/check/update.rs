@@ -9,25 +9,9 @@ use spelter_shaders::front::Language;
 
 use super::explanation::named;
 use super::finding::{FoundAccess, Repair};
-
-/// A statement that updates a place.
-#[derive(Debug, PartialEq, Eq)]
-struct Statement<'a> {
-    /// The place, as it is written.
-    place: &'a str,
-    function: Function,
-    /// The other operand.
-    operand: &'a str,
-}
-
-/// How a statement updates a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Function {
-    /// By an atomic function of integers: `Add`, `Sub`, `And`, `Or`, `Xor`, `Max`, `Min`.
-    Atomic(&'static str),
-    /// By an operation that no atomic function has: a product, a quotient, a shift.
-    Other,
-}
+use super::statement::{
+    Function, Statement, conditional_statement, in_one_line, is_simple, name_of, statement, two_statements, words,
+};
 
 /// What an update changes, as far as its instructions tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +92,19 @@ pub(super) fn conditional(
         true => in_one_line(written),
         false => conditional_statement(read, written),
     };
-    Some(described(language, write, &update_at(write), updated, Some(&statement?)))
+    let statement = statement?;
+    let mut repair = described(language, write, &update_at(write), updated, Some(&statement));
+    // A branch with more in it than the update remains, and its condition reads what others update atomically.
+    let place = statement.place;
+    repair.text += &match language {
+        Language::Glsl => format!(
+            "; a condition that remains reads it by atomicLoad({place}, gl_ScopeDevice, gl_StorageSemanticsNone, \
+             gl_SemanticsRelaxed), with `#extension GL_KHR_memory_scope_semantics : require`"
+        ),
+        Language::Wgsl => format!("; a condition that remains reads it by atomicLoad(&{place})"),
+        Language::Spirv => String::new(),
+    };
+    Some(repair)
 }
 
 /// The repair in place of `at`, what the text has for it.
@@ -203,272 +199,11 @@ fn in_wgsl(statement: &Statement<'_>, function: &str, updated: Updated, source: 
     })
 }
 
-/// The name of what is declared: of `s.counts[i]` it is `counts`.
-fn name_of(place: &str) -> &str {
-    let mut place = place;
-    while let Some(open) = place.strip_suffix(']').and_then(|_| matching(place)) {
-        place = place[..open].trim_end();
-    }
-    place.rsplit('.').next().unwrap_or(place).trim()
-}
-
-/// Where the bracket opens that ends `text`.
-fn matching(text: &str) -> Option<usize> {
-    let mut depth = 0;
-    text.char_indices().rev().find_map(|(at, c)| {
-        depth += i32::from(c == ']') - i32::from(c == '[');
-        (depth == 0).then_some(at)
-    })
-}
-
-fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
-}
-
-/// The words of a text, each with its place.
-fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let places = text.char_indices().filter(|&(at, c)| is_word(c) && !text[..at].ends_with(is_word));
-    places.map(|(at, _)| (at, text[at..].split(|c| !is_word(c)).next().unwrap_or_default()))
-}
-
-/// Whether an expression is one operand: words, members, elements and calls, and the operators of `also`.
-fn is_simple(expression: &str, also: &str) -> bool {
-    let mut depth = 0;
-    !expression.is_empty()
-        && expression.chars().all(|c| {
-            depth += i32::from("[(".contains(c)) - i32::from("])".contains(c));
-            is_word(c) || "[]().".contains(c) || depth > 0 || also.contains(c)
-        })
-        && depth == 0
-}
-
-/// The update in a line of source text, if there is one and it is clear.
-fn statement(line: &str) -> Option<Statement<'_>> {
-    let line = line.split("//").next().unwrap_or(line);
-    if let Some(found) = in_one_line(line) {
-        return Some(found);
-    }
-    let mut found = statements(line).filter_map(update);
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
-}
-
-/// The update by a condition that a line is.
-fn in_one_line(line: &str) -> Option<Statement<'_>> {
-    let (read, write) = line.split_once('{').or_else(|| after_condition(line))?;
-    conditional_statement(read, write)
-}
-
-/// A line that begins with `if (…)`, split after the condition.
-fn after_condition(line: &str) -> Option<(&str, &str)> {
-    let line = line.trim_start();
-    let rest = line.strip_prefix("if")?.trim_start();
-    if !rest.starts_with('(') {
-        return None;
-    }
-    let mut depth = 0;
-    let end = rest.char_indices().find_map(|(at, c)| {
-        depth += i32::from(c == '(') - i32::from(c == ')');
-        (depth == 0).then_some(at)
-    })?;
-    Some(line.split_at(line.len() - rest.len() + end + 1))
-}
-
-/// The update that a statement is.
-fn update(text: &str) -> Option<Statement<'_>> {
-    for (operator, function) in [("++", "Add"), ("--", "Sub")] {
-        if let Some(place) = text.strip_suffix(operator) {
-            return Some(Statement { place: last_place(place)?, function: Function::Atomic(function), operand: "1" });
-        }
-        if let Some(place) = text.strip_prefix(operator).filter(|place| last_place(place) == Some(*place)) {
-            return Some(Statement { place, function: Function::Atomic(function), operand: "1" });
-        }
-    }
-    let (left, right) = assignment(text)?;
-    if let Some((operator, function)) = FUNCTIONS.into_iter().find(|(operator, _)| left.ends_with(*operator)) {
-        let place = last_place(left.strip_suffix(operator)?)?;
-        return Some(Statement { place, function: Function::Atomic(function), operand: right });
-    }
-    for operator in OTHERS {
-        if let Some(place) = left.strip_suffix(operator) {
-            return Some(Statement { place: last_place(place)?, function: Function::Other, operand: right });
-        }
-    }
-    let place = last_place(left)?;
-    computed(place, right, place)
-}
-
-/// The operators that atomic functions have, and others.
-const FUNCTIONS: [(char, &str); 5] = [('+', "Add"), ('-', "Sub"), ('&', "And"), ('|', "Or"), ('^', "Xor")];
-const OTHERS: [&str; 5] = ["*", "/", "%", "<<", ">>"];
-
-/// The two sides of an assignment, the left one with the operator before the `=`.
-fn assignment(text: &str) -> Option<(&str, &str)> {
-    let (at, _) = text.char_indices().find(|&(at, c)| {
-        let before = text[..at].chars().next_back();
-        let shifts = ["<<", ">>"].iter().any(|shift| text[..at].ends_with(shift));
-        let compares = before.is_some_and(|before| "=!<>".contains(before)) && !shifts;
-        c == '=' && !text[at + 1..].starts_with('=') && !compares
-    })?;
-    Some((&text[..at], text[at + 1..].trim()))
-}
-
-/// The update by a statement `i = place` in one line, and by one in another line that writes what it computes from `i`.
-fn two_statements<'a>(read: &str, write: &'a str) -> Option<Statement<'a>> {
-    let mut found = assignments(write).filter_map(|(left, right)| {
-        let place = last_place(left).filter(|place| *place == left.trim())?;
-        assignments(read).find_map(|(declared, value)| {
-            // The name: of `let i`, `uint i`, `var i: u32`.
-            let name = last_place(declared.split(':').next()?)?;
-            (value == place && name != place).then(|| computed(place, right, name))?
-        })
-    });
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
-}
-
-fn assignments(line: &str) -> impl Iterator<Item = (&str, &str)> {
-    statements(line).filter_map(assignment)
-}
-
-/// The statements of a line, without its comment.
-fn statements(line: &str) -> impl Iterator<Item = &str> {
-    line.split("//").next().unwrap_or(line).split([';', '{', '}']).map(str::trim)
-}
-
-/// The update of a place to the right side of an assignment, in which `old` is its value before.
-fn computed<'a>(place: &'a str, right: &'a str, old: &str) -> Option<Statement<'a>> {
-    let atomic = |place, function, operand| Statement { place, function: Function::Atomic(function), operand };
-    let other = |place, operand| Statement { place, function: Function::Other, operand };
-    for (name, function) in [("max(", "Max"), ("min(", "Min")] {
-        if let Some(arguments) = right.strip_prefix(name).and_then(|rest| rest.strip_suffix(')')) {
-            let operand = arguments.strip_prefix(old).and_then(|rest| rest.trim_start().strip_prefix(','))?.trim();
-            return is_simple(operand, "").then_some(atomic(place, function, operand));
-        }
-    }
-    for operator in OTHERS {
-        let operand = right.strip_prefix(old).and_then(|rest| rest.trim_start().strip_prefix(operator));
-        if let Some(operand) = operand.filter(|operand| is_simple(operand.trim(), "")) {
-            return Some(other(place, operand.trim()));
-        }
-    }
-    FUNCTIONS.into_iter().find_map(|(operator, function)| {
-        // A product binds more strongly than a sum.
-        let also = if "+-".contains(operator) { "* " } else { "" };
-        let after = |rest: &str| Some(rest.trim_start().strip_prefix(operator)?.trim().len());
-        let operand = match right.strip_prefix(old).and_then(after) {
-            Some(len) => &right[right.len() - len..],
-            None if operator == '-' => return None,
-            None => right.strip_suffix(old)?.trim_end().strip_suffix(operator)?.trim_end(),
-        };
-        is_simple(operand, also).then_some(atomic(place, function, operand))
-    })
-}
-
-/// The update by a condition whose text ends with `before`: `if (c < x)` before `c = x` keeps the larger one.
-fn condition<'a>(before: &str, place: &'a str, value: &'a str) -> Option<Statement<'a>> {
-    let condition = before.trim().trim_end_matches('{').trim().strip_prefix("if")?.trim();
-    let condition = condition.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(condition).trim();
-    let found = [("<=", "Max", "Min"), (">=", "Min", "Max"), ("<", "Max", "Min"), (">", "Min", "Max")];
-    let (operator, of_place, of_value) = found.into_iter().find(|(operator, ..)| condition.contains(operator))?;
-    let (left, right) = condition.split_once(operator)?;
-    let function = match (left.trim(), right.trim()) {
-        (left, right) if left == place && right == value => of_place,
-        (left, right) if left == value && right == place => of_value,
-        _ => return None,
-    };
-    Some(Statement { place, function: Function::Atomic(function), operand: value })
-}
-
-/// The update that a condition in one line and a statement in another one are.
-fn conditional_statement<'a>(read: &str, write: &'a str) -> Option<Statement<'a>> {
-    let read = read.split("//").next().unwrap_or(read);
-    let write = write.split("//").next().unwrap_or(write).trim().trim_start_matches('{').trim();
-    let (place, value) = write.split(';').next()?.split_once('=')?;
-    let place = place.trim();
-    condition(read, last_place(place).filter(|found| *found == place)?, value.trim())
-}
-
-/// The place in memory with which a text ends: a name with members and elements.
-fn last_place(text: &str) -> Option<&str> {
-    let text = text.trim();
-    let mut start = text.len();
-    while let Some(c) = text[..start].chars().next_back() {
-        start = match c {
-            ']' => matching(&text[..start])?,
-            c if is_word(c) || c == '.' => start - 1,
-            _ => break,
-        };
-    }
-    let place = &text[start..];
-    place.starts_with(|c: char| is_word(c) && !c.is_ascii_digit()).then_some(place)
-}
-
 #[cfg(test)]
 mod tests {
     use spelter_shaders::ir::SourceLine;
 
     use super::*;
-
-    #[test]
-    fn updates_are_read_from_their_statements() {
-        let read = |line| statement(line).map(|found| (found.place, found.function, found.operand));
-        let atomic = |place, function, operand| Some((place, Function::Atomic(function), operand));
-        for line in ["  c[0] += 1u;", "c[0] = c[0] + 1u;", "c[0] = 1u + c[0];", "if (i < 4) { c[0] += 1u; } // = 3"] {
-            assert_eq!(read(line), atomic("c[0]", "Add", "1u"), "{line}");
-        }
-        assert_eq!(read("else s.counts[a[i]]++;"), atomic("s.counts[a[i]]", "Add", "1"));
-        assert_eq!(read("--n;"), atomic("n", "Sub", "1"));
-        assert_eq!(read("h[k & 3u] |= 1u << i;"), atomic("h[k & 3u]", "Or", "1u << i"));
-        assert_eq!(read("best = max(best, x[i]);"), atomic("best", "Max", "x[i]"));
-        assert_eq!(read("s = s + a * b;"), atomic("s", "Add", "a * b"));
-        for line in ["s *= 3.0;", "s = s * 3.0;"] {
-            assert_eq!(read(line), Some(("s", Function::Other, "3.0")), "{line}");
-        }
-        assert_eq!(read("n <<= 1;"), Some(("n", Function::Other, "1")));
-        for line in
-            ["s = s - a - b;", "s = t + 1;", "s = s & a | b;", "if (s == 1) t = 2;", "a += 1; b += 1;", "s = s;", "= 3"]
-        {
-            assert_eq!(read(line), None, "{line}");
-        }
-    }
-
-    #[test]
-    fn updates_of_two_statements_are_read_from_both() {
-        let read = |read, write| two_statements(read, write).map(|found| (found.place, found.function, found.operand));
-        let add = Some(("n", Function::Atomic("Add"), "1u"));
-        for line in ["let i = n;", "  uint i = n; // the next one", "var i: u32 = n;", "i = n;"] {
-            assert_eq!(read(line, "  n = i + 1u;"), add, "{line}");
-        }
-        assert_eq!(
-            read("int old = h[k & 3];", "h[k & 3] = max(old, x);").map(|found| found.1),
-            Some(Function::Atomic("Max"))
-        );
-        assert_eq!(read("let i = n;", "n = i * 3u;").map(|found| found.1), Some(Function::Other));
-        assert_eq!(read("let i = n; n = i + 1u;", "let i = n; n = i + 1u;"), add);
-        for (one, other) in [
-            ("let i = m;", "n = i + 1u;"),
-            ("let i = n;", "n = ix + 1u;"),
-            ("let i = n;", "n = i;"),
-            ("", "n = i + 1;"),
-        ] {
-            assert_eq!(read(one, other), None, "{one} {other}");
-        }
-    }
-
-    #[test]
-    fn updates_by_a_condition_keep_the_larger_or_the_smaller_one() {
-        let read = |line| statement(line).map(|found| (found.place, found.function, found.operand));
-        for line in ["if c[0] < 7u { c[0] = 7u; }", "if (c[0] < 7u) c[0] = 7u;", "if (7u > c[0]) { c[0] = 7u; }"] {
-            assert_eq!(read(line), Some(("c[0]", Function::Atomic("Max"), "7u")), "{line}");
-        }
-        assert_eq!(read("if (x >= f(i)) { x = f(i); }"), Some(("x", Function::Atomic("Min"), "f(i)")));
-        assert_eq!(read("if c[0] < 7u { c[0] = 8u; }"), None);
-        assert_eq!(read("ifα[0] = (1u);"), None);
-        let lines = conditional_statement("  if (best < value) {", "    best = value;");
-        assert_eq!(lines.map(|found| found.function), Some(Function::Atomic("Max")));
-        assert_eq!(conditional_statement("  if (best < value) {", "    best += value;"), None);
-    }
 
     #[test]
     fn functions_are_those_of_the_language() {

@@ -97,6 +97,24 @@ const WAITS_WITHOUT_A_RACE: &str = "
     while atomicLoad(&flag) == 0u {}
 }";
 
+/// What ends in another order is run in that one: the message has it, and nothing of a kernel that ends in none.
+#[test]
+fn a_kernel_that_waits_for_a_later_workgroup_names_the_order_in_which_it_ends() {
+    let folder =
+        Folder::with("check-later", "later.wgsl", &WAITS_WITHOUT_A_RACE.replace("group.x == 0u", "group.x == 1u"));
+    let line = "run later.wgsl --bind 0.0=zeros:4 --groups 2 --check --time-limit 0.5";
+    let error = json(&folder, line, 6)["error"].as_str().unwrap().to_owned();
+    let why = "; with --schedule reverse it ends: in checked mode workgroups run one after another, ";
+    assert!(error.contains(" did not end in invocation (0, 0, 0)") && error.contains(why), "{error}");
+    json(&folder, &format!("{line} --schedule reverse"), 0);
+    folder.write("later.wgsl", WAITS_WITHOUT_A_RACE.as_bytes());
+    let error = json(&folder, &format!("{line} --schedule reverse"), 6)["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("; with --schedule reverse; with --schedule ascending it ends: "), "{error}");
+    folder.write("later.wgsl", WAITS_WITHOUT_A_RACE.replace("group.x == 0u", "group.x == 2u").as_bytes());
+    let error = json(&folder, line, 6)["error"].as_str().unwrap().to_owned();
+    assert!(error.ends_with(" did not end in invocation (0, 0, 0)"), "{error}");
+}
+
 /// An order that loses the device is a job that failed: the sweep ends, and is not run again.
 #[test]
 fn an_order_that_does_not_end_is_a_failed_job() {

@@ -10,6 +10,7 @@ mod check_command;
 mod check_confirm;
 mod check_divergence;
 mod check_flags;
+mod check_groups;
 mod check_limits;
 mod check_lines;
 mod check_mixed;

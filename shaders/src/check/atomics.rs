@@ -20,7 +20,7 @@ impl Detector {
             for head in location.heads.clone() {
                 self.workgroup.acquire(by.local, &head, order);
                 if self.acquire_fences {
-                    heads::add(&mut self.workgroup.agent(by.local).read[class], &head);
+                    self.workgroup.read(by.local, class, &head);
                 }
             }
         }
@@ -59,10 +59,10 @@ impl Detector {
         let mut list = continued.map(|location| location.heads).unwrap_or_default();
         list.retain(|head| head.reach.scope == MemoryScope::Device || head.reach.slot == self.workgroup.slot);
         for head in self.workgroup.carried(by.local, class) {
-            heads::add(&mut list, &head);
+            heads::add(&mut list, &head, &mut self.workgroup.joins);
         }
         if let Some(head) = released.and_then(|epoch| self.workgroup.head(by.local, order, epoch)) {
-            heads::add(&mut list, &head);
+            heads::add(&mut list, &head, &mut self.workgroup.joins);
         }
         let tracked = !list.is_empty() && {
             let shadow = if shared { &mut self.shared } else { &mut self.device };

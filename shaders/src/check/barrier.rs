@@ -8,6 +8,7 @@ use super::attributes::{CLASSES, MemoryOrder};
 use super::cells::Group;
 use super::history::MemoryScope;
 use super::known::{self, Known, Record};
+use super::map::KnownJoins;
 use super::workgroup::Workgroup;
 
 /// An invocation that leaves a barrier, and what the barrier where it waited orders.
@@ -40,7 +41,10 @@ impl Workgroup {
                 self.know(group, class, now);
                 continue;
             }
-            if let Some((everyone, gathered)) = self.gather(members, group, complete, now, class) {
+            let mut joins = std::mem::take(&mut self.joins);
+            let gathered = self.gather(members, group, (complete, now), class, &mut joins);
+            self.joins = joins;
+            if let Some((everyone, gathered)) = gathered {
                 let acquires = |member: &BarrierMember| self.acquires(member, group, class, lenient);
                 let acquired: Vec<_> = members.iter().map(acquires).collect();
                 if let Some(at) = acquired.iter().position(|how| *how == How::ByFenceBefore) {
@@ -78,15 +82,15 @@ impl Workgroup {
         &self,
         members: &[BarrierMember],
         group: Group,
-        complete: bool,
-        now: u32,
+        (complete, now): (bool, u32),
         class: usize,
+        joins: &mut KnownJoins,
     ) -> Option<(bool, Record)> {
         let mut records: Record = None;
         let mut parts = Vec::with_capacity(members.len());
         for member in members {
             if let Some((epoch, record)) = self.released(member, group, class, now) {
-                known::join(&mut records, record);
+                known::join(&mut records, record, joins);
                 parts.push((member.local, epoch));
             }
         }
@@ -105,7 +109,7 @@ impl Workgroup {
             }
             part.iter().for_each(|&(local, epoch)| known.add(self.slot, Group::Invocation(local), epoch));
         }
-        known::join(&mut records, &Some(known));
+        known::join(&mut records, &Some(known), joins);
         Some((false, records))
     }
 
@@ -157,18 +161,19 @@ impl Workgroup {
         } else if everyone {
             let mut known = Known::default();
             known.add(self.slot, group, now);
-            known::join(&mut record, &Some(known));
+            known::join(&mut record, &Some(known), &mut self.joins);
         }
         if at_once && group == Group::Workgroup && self.untouched() || record.is_none() && at_once {
             return;
         }
         for (member, how) in members.iter().zip(acquired) {
-            let agent = self.agent(member.local);
+            self.agent(member.local);
+            let (agent, joins) = (&mut self.agents[member.local as usize], &mut self.joins);
             match how {
                 // What each member knew is in what was gathered.
                 How::ByBarrier if full => agent.known[class].clone_from(&record),
-                How::ByBarrier | How::ByFenceBefore => known::join(&mut agent.known[class], &record),
-                How::Later => known::join(&mut agent.met[class], &record),
+                How::ByBarrier | How::ByFenceBefore => known::join(&mut agent.known[class], &record, joins),
+                How::Later => known::join(&mut agent.met[class], &record, joins),
             }
         }
     }

@@ -212,12 +212,22 @@ pub(super) struct Collection {
     places: HashMap<CandidateKind, usize, foldhash::fast::FixedState>,
     /// Kinds that are not kept.
     dropped: HashSet<CandidateKind, foldhash::fast::FixedState>,
+    /// Examples beyond the first ones of each kind.
+    further: u64,
 }
+
+/// Examples of each kind that are kept whatever memory is left.
+pub(super) const MIN_EXAMPLES: usize = 8;
 
 /// Kinds that are not kept and are known to be counted already, at most.
 const MAX_DROPPED: usize = 1 << 16;
 
 impl Collection {
+    /// Bytes of examples beyond the first ones of each kind.
+    pub(super) fn bytes(&self) -> u64 {
+        self.further * size_of::<Candidate>() as u64
+    }
+
     /// Adds a candidate. False if it is the first one of a kind for which there is no room among `max_kinds`.
     pub(super) fn add(
         &mut self,
@@ -241,6 +251,7 @@ impl Collection {
         let candidates = &mut self.kinds[at];
         candidates.count += 1;
         if candidates.examples.len() < examples {
+            self.further += u64::from(candidates.examples.len() >= MIN_EXAMPLES);
             candidates.examples.push(of());
         } else if candidates.count >= candidates.next && candidates.later.len() < MAX_LATER {
             candidates.later.push(of());

@@ -11,6 +11,7 @@ use super::attributes::CLASSES;
 use super::cells::{Cell, Slot};
 use super::history::{Atomic, MemoryScope, Reference};
 use super::known::{self, Record};
+use super::map::KnownJoins;
 use super::observer::Memory;
 
 /// Where a head can be acquired: by scopes that include its agent, in invocations that its scope includes.
@@ -50,9 +51,11 @@ pub(super) struct Head {
 }
 
 /// Adds a head to a list.
-pub(super) fn add(list: &mut SmallVec<[Head; 1]>, head: &Head) {
+pub(super) fn add(list: &mut SmallVec<[Head; 1]>, head: &Head, joins: &mut KnownJoins) {
     match list.iter_mut().find(|other| other.reach == head.reach) {
-        Some(other) => other.known.iter_mut().zip(&head.known).for_each(|(mine, theirs)| known::join(mine, theirs)),
+        Some(other) => {
+            other.known.iter_mut().zip(&head.known).for_each(|(mine, theirs)| known::join(mine, theirs, joins));
+        }
         None => list.push(head.clone()),
     }
 }

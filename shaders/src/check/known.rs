@@ -6,7 +6,7 @@
 //! record only ever claims order.
 
 use super::cells::{Group, Slot};
-use super::map::Map;
+use super::map::{KnownJoins, Map};
 
 /// Entries of a record; what is above is forgotten.
 pub(super) const MAX_ENTRIES: usize = 1 << 16;
@@ -51,8 +51,8 @@ impl Known {
     }
 
     /// Both records in one; the larger one if that has too many entries.
-    fn union(&self, other: &Self) -> Self {
-        let entries = self.entries.union(&other.entries);
+    fn union(&self, other: &Self, joins: &mut KnownJoins) -> Self {
+        let entries = self.entries.union(&other.entries, joins);
         if entries.len() <= MAX_ENTRIES {
             return Self { entries };
         }
@@ -72,12 +72,12 @@ impl Known {
     }
 }
 
-/// Joins `other` to `record`.
-pub(super) fn join(record: &mut Record, other: &Record) {
+/// KnownJoins `other` to `record`.
+pub(super) fn join(record: &mut Record, other: &Record, joins: &mut KnownJoins) {
     let Some(theirs) = other else { return };
     *record = Some(match record {
         None => theirs.clone(),
-        Some(mine) => mine.union(theirs),
+        Some(mine) => mine.union(theirs, joins),
     });
 }
 
@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn a_union_has_the_higher_epoch_of_each_group() {
         let mut record = known(&[(1, Group::Workgroup, 10), (3, Group::Workgroup, 5)]);
-        join(&mut record, &known(&[(1, Group::Workgroup, 4), (2, Group::Workgroup, 7), (3, Group::Workgroup, 6)]));
+        let other = known(&[(1, Group::Workgroup, 4), (2, Group::Workgroup, 7), (3, Group::Workgroup, 6)]);
+        join(&mut record, &other, &mut KnownJoins::default());
         let epochs = |record: &Record| [1, 2, 3].map(|slot| record.as_ref().unwrap().exactly(slot, Group::Workgroup));
         assert_eq!(epochs(&record), [10, 7, 6]);
         assert_eq!(epochs(&Known::without(record.clone(), 3, 6)), [10, 7, 0]);
@@ -117,7 +118,7 @@ mod tests {
         let list: Vec<_> = (0..MAX_ENTRIES as u32 + 10).map(|slot| (slot, Group::Workgroup, 1)).collect();
         let mut record = known(&list);
         assert_eq!(record.as_ref().unwrap().len(), MAX_ENTRIES);
-        join(&mut record, &known(&[(MAX_ENTRIES as u32 + 20, Group::Workgroup, 1)]));
+        join(&mut record, &known(&[(MAX_ENTRIES as u32 + 20, Group::Workgroup, 1)]), &mut KnownJoins::default());
         assert_eq!(record.unwrap().len(), MAX_ENTRIES);
     }
 }

@@ -56,14 +56,15 @@ impl Map {
         let leaf = Arc::new(Node::Leaf { key, value });
         self.0 = Some(match &self.0 {
             None => leaf,
-            Some(root) => join(root, &leaf),
+            // A leaf has no branches that other joins might have met.
+            Some(root) => join(root, &leaf, &mut KnownJoins::default()),
         });
     }
 
     /// The entries of both, with the higher value of each key.
-    pub fn union(&self, other: &Self) -> Self {
+    pub fn union(&self, other: &Self, joins: &mut KnownJoins) -> Self {
         match (&self.0, &other.0) {
-            (Some(a), Some(b)) => Self(Some(join(a, b))),
+            (Some(a), Some(b)) => Self(Some(join(a, b, joins))),
             (None, one) | (one, None) => Self(one.clone()),
         }
     }
@@ -101,6 +102,51 @@ impl Node {
     }
 }
 
+/// Latest joins of branches, with their results. Where invocations of a large workgroup acquire what the others
+/// released, many maps that differ in little are joined with many others of that kind: each join visits only the
+/// branches that no other one has joined.
+#[derive(Debug, Default)]
+pub struct KnownJoins {
+    /// Two branches and their join; they stay alive, so that no other node has their address.
+    known: Vec<Option<[Arc<Node>; 3]>>,
+    /// Joins that were made since all were forgotten.
+    made: usize,
+}
+
+/// Joins that are known, at most, and how many are made before all are forgotten: each keeps its operands, which
+/// nothing else may use any more.
+const MAX_JOINS: usize = 1 << 12;
+const MAX_MADE: usize = 1 << 17;
+
+impl KnownJoins {
+    /// The place of a join.
+    fn place([a, b]: [&Arc<Node>; 2]) -> usize {
+        let [a, b] = [a, b].map(|node| Arc::as_ptr(node) as usize as u64);
+        let hash = (a ^ b.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> 40) as usize % MAX_JOINS
+    }
+
+    fn get(&self, [a, b]: [&Arc<Node>; 2]) -> Option<Arc<Node>> {
+        let [one, other, joined] = self.known.get(Self::place([a, b]))?.as_ref()?;
+        (Arc::ptr_eq(one, a) && Arc::ptr_eq(other, b)).then(|| Arc::clone(joined))
+    }
+
+    fn put(&mut self, [a, b]: [&Arc<Node>; 2], joined: &Arc<Node>) {
+        self.made += 1;
+        if self.made > MAX_MADE {
+            self.clear();
+        }
+        self.known.resize(MAX_JOINS, None);
+        self.known[Self::place([a, b])] = Some([a, b, joined].map(Arc::clone));
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.known.clear();
+        self.made = 0;
+    }
+}
+
 /// The bits of a key above one bit.
 fn above(key: u64, bit: u64) -> u64 {
     key & !(bit | (bit - 1))
@@ -121,10 +167,10 @@ fn fork(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
 }
 
 /// `node` with one of its sides joined with `other`, whose keys all belong there.
-fn join_side(node: &Arc<Node>, other: &Arc<Node>) -> Arc<Node> {
+fn join_side(node: &Arc<Node>, other: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
     let Node::Branch { prefix, bit, sides, .. } = &**node else { return fork(node, other) };
     let at = usize::from(other.prefix() & bit != 0);
-    let joined = join(&sides[at], other);
+    let joined = join(&sides[at], other, joins);
     if Arc::ptr_eq(&joined, &sides[at]) {
         return Arc::clone(node);
     }
@@ -134,7 +180,7 @@ fn join_side(node: &Arc<Node>, other: &Arc<Node>) -> Arc<Node> {
 }
 
 /// The entries of both. It is one of the two itself if that has all entries of the other.
-fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
+fn join(a: &Arc<Node>, b: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
     if Arc::ptr_eq(a, b) {
         return Arc::clone(a);
     }
@@ -146,18 +192,23 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
             Node::Branch { prefix, bit, sides, .. },
             Node::Branch { prefix: other_prefix, bit: other_bit, sides: theirs, .. },
         ) if prefix == other_prefix && bit == other_bit => {
-            let joined = [0, 1].map(|side| join(&sides[side], &theirs[side]));
+            if let Some(known) = joins.get([a, b]) {
+                return known;
+            }
+            let joined = [0, 1].map(|side| join(&sides[side], &theirs[side], joins));
             let is = |sides: &[Arc<Node>; 2]| joined.iter().zip(sides).all(|(joined, side)| Arc::ptr_eq(joined, side));
-            if is(sides) {
+            let joined = if is(sides) {
                 Arc::clone(a)
             } else if is(theirs) {
                 Arc::clone(b)
             } else {
                 branch(*prefix, *bit, joined)
-            }
+            };
+            joins.put([a, b], &joined);
+            joined
         }
-        _ if contains(a, b) => join_side(a, b),
-        _ if contains(b, a) => join_side(b, a),
+        _ if contains(a, b) => join_side(a, b, joins),
+        _ if contains(b, a) => join_side(b, a, joins),
         _ => fork(a, b),
     }
 }
@@ -233,6 +284,7 @@ mod tests {
 
     #[test]
     fn it_is_a_map() {
+        let mut joins = KnownJoins::default();
         for seed in 0..200 {
             let mut next = numbers(seed);
             let (mut map, mut model) = (Map::default(), BTreeMap::new());
@@ -250,9 +302,10 @@ mod tests {
                 let known = model.entry(*key).or_insert(*value);
                 *known = (*value).max(*known);
             }
-            let both = map.union(&other);
+            let both = map.union(&other, &mut joins);
             assert_eq!(entries(&both), Vec::from_iter(model.clone()), "seed {seed}");
-            assert_eq!((both.len(), entries(&other.union(&map))), (model.len(), entries(&both)));
+            assert!(map.union(&other, &mut joins).is(&both), "seed {seed}");
+            assert_eq!((both.len(), entries(&other.union(&map, &mut joins))), (model.len(), entries(&both)));
             let (first, last) = (next(8) << 32, next(8) << 32 | 3);
             model.retain(|key, value| !(first..=last).contains(key) || *value > 4);
             assert_eq!(entries(&both.without(first, last, 4)), Vec::from_iter(model), "seed {seed}");
@@ -265,9 +318,32 @@ mod tests {
         (0..100).for_each(|key| map.raise(key * 7, key as u32));
         let part = map.clone();
         map.raise(5, 5);
-        assert!(map.union(&part).is(&map) && part.union(&map).is(&map) && !map.is(&part));
+        let joins = &mut KnownJoins::default();
+        assert!(map.union(&part, joins).is(&map) && part.union(&map, joins).is(&map) && !map.is(&part));
         assert!(map.without(1000, 2000, 9).is(&map));
         map.raise(7, 0);
         assert_eq!(map.get(7), Some(1), "a value never falls");
+    }
+
+    /// Each of many invocations adds an entry of its own to a map of a round before, and to one of the present round
+    /// that goes from one to the next: of the joins of both, most branches are those of other joins.
+    #[test]
+    fn joins_of_maps_that_differ_in_little_visit_few_branches() {
+        let (count, mut joins) = (1024, KnownJoins::default());
+        let mut own = vec![Map::default(); count as usize];
+        for round in 1..4 {
+            let mut shared = Map::default();
+            let before = joins.made;
+            for key in 0..count {
+                own[key as usize] = own[key as usize].union(&shared, &mut joins);
+                own[key as usize].raise(key, round);
+                shared = shared.union(&own[key as usize], &mut joins);
+            }
+            let made = joins.made.wrapping_sub(before) as u64;
+            assert!(made < count * 64, "{made} joins of branches for {count} maps");
+            assert_eq!(shared.len() as u64, count);
+        }
+        joins.clear();
+        assert_eq!(joins.made, 0);
     }
 }

@@ -50,7 +50,7 @@ pub use detector::Detector;
 pub use fences::merge_fences;
 pub use inline::{InlineMemory, MAX_SITES};
 pub use insert::insert;
-pub use map::Map;
+pub use map::{KnownJoins, Map};
 pub(crate) use offer::words_of_barrier;
 pub use own_availability::complete_semantics;
 pub use planes::{GRANULE, Planes};

@@ -1,7 +1,7 @@
 //! What the detector lists: candidates for races, non-uniform barriers, and notes.
 
 use super::candidate::{
-    Agents, Candidate, CandidateKind, Cause, Distance, First, NonUniformBarrier, Note, NoteKind, Second,
+    Agents, Candidate, CandidateKind, Cause, Distance, First, MIN_EXAMPLES, NonUniformBarrier, Note, NoteKind, Second,
 };
 use super::cells::{Cell, Group, Owner};
 use super::detector::Detector;
@@ -42,7 +42,10 @@ impl Detector {
             let memory = place(shared, parts.byte(cell + u64::from(byte)));
             let candidate = || Candidate { second, first: First { agents, atomic }, memory, bytes, relation, cause };
             let kind = CandidateKind { site, command, distance, atomic, relation, cause };
-            if !self.candidates.add(kind, self.limits.kinds, self.limits.examples, candidate) {
+            // Examples have memory that nothing else needs: an eighth of all.
+            let has_room = self.candidates.bytes() < self.limits.bytes / 8 && self.candidates.bytes() < self.left();
+            let examples = if has_room { self.limits.examples } else { self.limits.examples.min(MIN_EXAMPLES) };
+            if !self.candidates.add(kind, self.limits.kinds, examples, candidate) {
                 self.given_up.candidates += 1;
             }
         }

@@ -10,6 +10,7 @@ use super::cells::{Cell, CellLayout, Epochs, Group, Owner, Slot};
 use super::heads::{self, Head, Reach};
 use super::history::MemoryScope;
 use super::known::{self, Record};
+use super::map::KnownJoins;
 use crate::ir::Site;
 
 /// A release fence, which later atomic writes of its invocation carry.
@@ -73,6 +74,8 @@ pub(super) struct Workgroup {
     fenced: bool,
     /// Whether there is an access with the present epoch.
     pub(super) used: bool,
+    /// Joins of records, as the invocations of the workgroup make them.
+    pub(super) joins: KnownJoins,
 }
 
 impl Workgroup {
@@ -96,6 +99,7 @@ impl Workgroup {
             accessed: vec![true; size],
             fenced: false,
             used: false,
+            joins: KnownJoins::default(),
         }
     }
 
@@ -125,6 +129,7 @@ impl Workgroup {
             self.accessed.fill(true);
         }
         self.used = false;
+        self.joins.clear();
     }
 
     /// The state of an invocation, to be changed.
@@ -250,12 +255,12 @@ impl Workgroup {
     }
 
     /// The heads that an atomic write in memory of the class carries for earlier fences of the invocation.
-    pub(super) fn carried(&self, local: u32, class: usize) -> SmallVec<[Head; 1]> {
+    pub(super) fn carried(&mut self, local: u32, class: usize) -> SmallVec<[Head; 1]> {
         let mut list = SmallVec::new();
         for fence in &self.agents[local as usize].fences {
             if fence.order.classes.contains(class) {
                 let reach = Reach::new(fence.order.scope, self.slot, self.layout.subgroup(local));
-                heads::add(&mut list, &Head { reach, known: fence.known.clone() });
+                heads::add(&mut list, &Head { reach, known: fence.known.clone() }, &mut self.joins);
             }
         }
         list
@@ -268,8 +273,20 @@ impl Workgroup {
             return;
         }
         for class in order.acquires.iter().filter(|&class| head.known[class].is_some()) {
-            known::join(&mut self.agent(local).known[class], &head.known[class]);
+            self.learn(local, class, &head.known[class]);
         }
+    }
+
+    /// The invocation knows what a record has.
+    fn learn(&mut self, local: u32, class: usize, record: &Record) {
+        self.agent(local);
+        known::join(&mut self.agents[local as usize].known[class], record, &mut self.joins);
+    }
+
+    /// An atomic of the invocation reads what a release left, for a later acquire fence.
+    pub(super) fn read(&mut self, local: u32, class: usize, head: &Head) {
+        self.agent(local);
+        heads::add(&mut self.agents[local as usize].read[class], head, &mut self.joins);
     }
 
     /// An acquire fence: what atomics read and barriers brought before is acquired now.
@@ -286,7 +303,7 @@ impl Workgroup {
         if order.scope >= MemoryScope::Workgroup {
             for class in order.acquires.iter() {
                 let met = self.agents[local as usize].met[class].clone();
-                known::join(&mut self.agent(local).known[class], &met);
+                self.learn(local, class, &met);
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ash::vk;
 use serde_json::{Value as Json, json};
-use spelter_driver::check::report::{self, fingerprint};
+use spelter_driver::check::report::{self, ShownGroups, fingerprint};
 use spelter_driver::check::{CheckStats, Finding, FindingIdentity, Rule, Severity};
 use spelter_locks::{Mutex, PerProcess, ProcessId};
 
@@ -43,6 +43,7 @@ struct State {
     failed: Option<String>,
     /// Fingerprints of findings that are not printed again, and whether they were confirmed.
     printed: HashMap<String, bool>,
+    groups: ShownGroups,
     found: HashMap<FindingIdentity, CountedFinding>,
     /// Findings that the messengers of an instance have.
     delivered: HashSet<(Owner, FindingIdentity, Severity)>,
@@ -252,6 +253,9 @@ impl State {
         let confirmed = finding.severity == Severity::Error;
         let printed = self.printed.get(&fingerprint(finding));
         if Options::get().quiet || printed.is_some_and(|&before| before || !confirmed) {
+            return;
+        }
+        if !self.groups.shows(finding) {
             return;
         }
         if (finding.rule, finding.severity) == (Rule::Host, Severity::Note) {

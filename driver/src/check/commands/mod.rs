@@ -41,7 +41,8 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::Site;
 
 use super::checker::Checker;
-use super::finding::{FoundCommand, Hazard};
+use super::finding::Hazard;
+use super::found_command::FoundCommand;
 use super::names::{KernelNames, WorkgroupGrid};
 use crate::exec::{Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
 use crate::memory::Closed;

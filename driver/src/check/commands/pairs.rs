@@ -9,7 +9,9 @@ use super::memory::AccessId;
 use super::order::{Lack, Order};
 use super::report::{CommandRace, Missing, Needs};
 use super::{Access, AccessInfo, Checker, Hazard, LogState};
-use crate::check::finding::{FindingIdentity, FoundPlace, Severity};
+use crate::check::finding::Severity;
+use crate::check::found_memory::FoundPlace;
+use crate::check::identity::FindingIdentity;
 use crate::exec::CommandId;
 
 /// A race of an earlier access with one that happens now.

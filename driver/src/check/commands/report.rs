@@ -11,7 +11,9 @@ use super::events::{SyncEvent, SyncLog};
 use super::order::{Lack, Order, Point};
 use super::scope::{Accesses, Side, Stages};
 use crate::check::checker::Checker;
-use crate::check::finding::{Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Hazard, Rule, Severity};
+use crate::check::finding::{Finding, FoundAccess, Hazard, Rule, Severity};
+use crate::check::found_command::FoundCommand;
+use crate::check::found_memory::{FoundMemory, FoundPlace};
 use crate::check::names::{KernelNames, WorkgroupGrid};
 use crate::exec::{CommandId, Recording, Work};
 
@@ -213,6 +215,7 @@ impl CommandRace<'_> {
             repairs: self.repairs(),
             count: 1,
             schedule: checker.schedule(),
+            group: None,
             replay: None,
         }
     }

@@ -17,10 +17,10 @@ pub(super) struct Changed {
     language: Language,
     /// Where memory barriers at a control barrier are inserted.
     sides: Sides,
-    inserted: Vec<(At, InstData)>,
+    pub(super) inserted: Vec<(At, InstData)>,
     /// Instructions on edges between blocks, each with the number of the inserted one whose twin it is.
-    on_edges: Vec<((Block, Block), usize)>,
-    removed: Vec<Inst>,
+    pub(super) on_edges: Vec<((Block, Block), usize)>,
+    pub(super) removed: Vec<Inst>,
 }
 
 /// Words of inserted instructions are these and those above: no module has as many.
@@ -190,6 +190,8 @@ impl Changed {
         let mut edges: Vec<_> = self.on_edges.iter().map(|(edge, _)| *edge).collect();
         edges.dedup();
         let kernel = &mut self.kernel;
+        // Those that come to the places meet them in the order of the text.
+        self.on_edges.sort_by_key(|(_, number)| (self.inserted[*number].0, *number));
         for (from, to) in edges {
             let Some(&end) = kernel.blocks[from].insts.last() else { continue };
             let calls = kernel.insts[end].targets().iter().filter(|call| call.block == to).count();

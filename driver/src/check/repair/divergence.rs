@@ -3,7 +3,7 @@
 
 use spelter_shaders::check::NonUniformBarrier;
 
-use super::barrier::{around, barrier_at};
+use super::barrier_words::{around, barrier_at};
 use super::change::Changed;
 use super::place::Text;
 use super::trial::Trials;

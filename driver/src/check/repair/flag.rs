@@ -12,7 +12,7 @@ use spelter_shaders::ir::{
     self, AtomicOp, InstData, Kernel, MemoryModel, Place, Site, SiteAction, SiteData, Value, VariableSpace,
 };
 
-use super::barrier::named;
+use super::barrier_words::named;
 use super::change::{AtomicOrder, Changed, class_of};
 use super::place::Text;
 use super::trial::{Trials, Tried};

@@ -160,6 +160,19 @@ impl<'a> Trials<'a> {
         done
     }
 
+    /// What a changed kernel does: in the workgroup of the race, if that runs alone, and then in the whole dispatch.
+    pub(super) fn try_everywhere(&mut self, kernel: &Kernel) -> Tried {
+        match self.run(kernel) {
+            Tried::Silent => self.in_all(kernel),
+            other => other,
+        }
+    }
+
+    /// Whether the two instructions do not race anywhere in a changed kernel.
+    pub(super) fn silences(&mut self, kernel: &Kernel) -> bool {
+        self.try_everywhere(kernel) == Tried::Silent
+    }
+
     /// What a changed kernel that was silent in the workgroup of the race does in the whole dispatch. In workgroups
     /// whose invocations do not all reach the barriers that are there, they need not all reach new ones: these are
     /// other errors.

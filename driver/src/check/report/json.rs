@@ -23,6 +23,12 @@ pub fn finding(finding: &Finding) -> Json {
             "text": repair.text,
             "line": repair.line.as_ref().map(ToString::to_string),
         })).collect::<Vec<_>>(),
+        "group": finding.group.as_ref().map(|group| json!({
+            "title": group.title,
+            "condition": group.reason,
+            "repair": group.repair.text,
+            "count": group.count,
+        })),
         "count": finding.count,
         "schedule": finding.schedule.to_string(),
         "confirmed": finding.severity == Severity::Error,

@@ -13,4 +13,4 @@ pub use filter::{Filter, RulePattern, Suppression};
 pub use json::{finding as json, stats as stats_json};
 pub use number::{fingerprint, message_number};
 pub use rules::description;
-pub use text::{gaps, summary, text};
+pub use text::{ShownGroups, gaps, summary, text};

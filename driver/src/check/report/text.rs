@@ -8,7 +8,7 @@ use codespan_reporting::term::termcolor::Buffer;
 use codespan_reporting::term::{self, Config};
 use spelter_shaders::schedule::Schedule;
 
-use super::super::{CheckStats, Finding, FoundAccess, Severity};
+use super::super::{CheckStats, Finding, FindingGroup, FoundAccess, Severity};
 
 /// The report of a finding, with more `notes` at its end, and with escape sequences of terminals if it is `colored`. It
 /// ends with an empty line.
@@ -21,6 +21,24 @@ pub fn text(finding: &Finding, notes: &[String], colored: bool) -> String {
         Ok(()) => String::from_utf8_lossy(to.as_slice()).into_owned(),
         // The quoted lines are not as expected.
         Err(_) => format!("{finding}\n"),
+    }
+}
+
+/// The groups of findings that were shown: of each the first finding stands for the others.
+#[derive(Debug, Default)]
+pub struct ShownGroups(Vec<Arc<FindingGroup>>);
+
+impl ShownGroups {
+    /// Whether a finding is to be shown: it is in no group, or the first one of its group.
+    pub fn shows(&mut self, finding: &Finding) -> bool {
+        match &finding.group {
+            Some(group) if self.0.contains(group) => false,
+            Some(group) => {
+                self.0.push(Arc::clone(group));
+                true
+            }
+            None => true,
+        }
     }
 }
 
@@ -108,6 +126,39 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
+/// The end of the operand with which a text begins: a name with its members, elements and arguments. `None` if it
+/// begins with something else, such as an assignment.
+fn operand(text: &str) -> Option<usize> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let word = |text: &str| text.find(|c| !is_word(c)).unwrap_or(text.len());
+    let mut end = word(text);
+    if end == 0 || text.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    loop {
+        let rest = &text[end..];
+        end += match rest.chars().next() {
+            Some('.') => 1 + word(&rest[1..]),
+            Some('[' | '(') => closed(rest)?,
+            _ => break,
+        };
+    }
+    let rest = text[end..].trim_start();
+    let is_assigned = rest.starts_with('=') && !rest.starts_with("==");
+    let is_updated = ["+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"];
+    let goes_on = is_assigned || rest.starts_with(is_word) || is_updated.iter().any(|update| rest.starts_with(update));
+    (!goes_on).then_some(end)
+}
+
+/// The end of the bracket with which a text begins, if it is closed.
+fn closed(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    text.char_indices().find_map(|(at, c)| {
+        depth += i32::from("[(".contains(c)) - i32::from("])".contains(c));
+        (depth == 0).then_some(at + c.len_utf8())
+    })
+}
+
 /// A file that a finding names.
 struct SourceFile {
     name: String,
@@ -130,7 +181,8 @@ impl Sources {
             Severity::Warning => diagnostic::Severity::Warning,
             Severity::Note => diagnostic::Severity::Note,
         };
-        let mut diagnostic = Diagnostic::new(severity).with_code(finding.rule.name()).with_message(finding.title());
+        let title = finding.group.as_ref().map_or_else(|| finding.title(), |group| group.title.clone());
+        let mut diagnostic = Diagnostic::new(severity).with_code(finding.rule.name()).with_message(title);
         diagnostic = self.labelled(diagnostic, &finding.second, finding.first.as_ref(), true);
         if let Some(first) = &finding.first {
             // Accesses that cannot be quoted come in the order in which they happened.
@@ -138,8 +190,15 @@ impl Sources {
             diagnostic = self.labelled(diagnostic, first, Some(&finding.second), false);
             diagnostic.notes.extend(notes);
         }
-        let reasons = finding.reasons.iter().map(|reason| format!("because {reason}"));
-        let repairs = finding.repairs.iter().map(|repair| format!("repair: {}", repair.text));
+        let (reasons, repairs) = match &finding.group {
+            Some(group) => (std::slice::from_ref(&group.reason), std::slice::from_ref(&group.repair)),
+            None => (&finding.reasons[..], &finding.repairs[..]),
+        };
+        let reasons = reasons.iter().map(|reason| format!("because {reason}"));
+        let repairs = repairs.iter().map(|repair| format!("repair: {}", repair.text));
+        let of_group = finding.group.as_ref().map(|group| {
+            format!("this is the first of {}: --json has each of them, with a repair of its own", group.count)
+        });
         let commands = [finding.first.as_ref(), Some(&finding.second)].map(|access| access?.command.as_ref());
         let of_pairs = commands.iter().all(Option::is_some);
         let seen = (finding.count > 1).then(|| match finding.count {
@@ -149,7 +208,7 @@ impl Sources {
         let again = (finding.schedule != Schedule::Ascending)
             .then(|| format!("to see it again: --schedule {}", finding.schedule));
         let place = finding.dispatch.as_ref().map(|dispatch| dispatch.place());
-        diagnostic.with_notes(reasons.chain(repairs).chain(seen).chain(again).chain(place).collect())
+        diagnostic.with_notes(reasons.chain(repairs).chain(of_group).chain(seen).chain(again).chain(place).collect())
     }
 
     /// Adds the label of an access, and the calls through which it was inlined; a note, if its source is not known.
@@ -174,8 +233,9 @@ impl Sources {
             let rest = text.get(start..)?;
             // Only the start is known: up to the end of the statement, or of the code on the line. Compilers of GLSL
             // give no column (0): the whole line, since any of its statements may be meant.
-            let ends = [rest.find(';'), rest.find('{'), rest.find("//")].into_iter().flatten();
-            let end = if line.column == 0 { None } else { ends.min() };
+            let ends = || [rest.find(';'), rest.find('{'), rest.find("//")].into_iter().flatten().min();
+            let operand = || if access.action.starts_with("write") { None } else { operand(rest) };
+            let end = if line.column == 0 { None } else { operand().or_else(ends) };
             let len = rest[..end.unwrap_or(rest.len())].trim_end().len();
             (len > 0).then_some((file, row.start + start..row.start + start + len))
         });
@@ -223,5 +283,22 @@ impl Sources {
         let number = text.clone().or_else(read).map(|text| self.files.add(title, text));
         self.known.push(SourceFile { name: name.to_owned(), text: text.clone(), number });
         number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operand_of_a_read_ends_before_what_is_done_with_it() {
+        let of = |text: &'static str| operand(text).map(|end| &text[..end]);
+        assert_eq!(of("tile[max(i, 16u) - 16u];"), Some("tile[max(i, 16u) - 16u]"));
+        assert_eq!(of("a[i - 1u] + a[i] + a[i + 1u];"), Some("a[i - 1u]"));
+        assert_eq!(of("q.items[slot].x == 1u { }"), Some("q.items[slot].x"));
+        assert_eq!(of("atomicAdd(&n, 1u) + 2u"), Some("atomicAdd(&n, 1u)"));
+        for statement in ["a[i] = b[i];", "a[i] += 1u;", "n++;", "let x = a[i];", "*p;", "a[i", "7u"] {
+            assert_eq!(of(statement), None, "{statement}");
+        }
     }
 }

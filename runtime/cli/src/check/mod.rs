@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde_json::Value as Json;
-use spelter::check::report::{self, Filter};
+use spelter::check::report::{self, Filter, ShownGroups};
 use spelter::check::{CheckStats, Finding, Severity};
 
 use crate::args::RunArgs;
@@ -75,7 +75,8 @@ impl Report {
 
     /// Writes the findings to standard error, with quoted source.
     pub(crate) fn print_findings(&self) {
-        for finding in &self.findings {
+        let mut groups = ShownGroups::default();
+        for finding in self.findings.iter().filter(|finding| groups.shows(finding)) {
             let text = report::text(finding, &[], output::is_stderr_colored());
             // A closed standard error is ignored, as for all messages.
             let _ = io::stderr().lock().write_all(text.as_bytes());

@@ -32,6 +32,11 @@ fn accesses(finding: &mut Finding) -> impl Iterator<Item = &mut FoundAccess> {
 fn rename(finding: &mut Finding, renamed: impl Fn(&str) -> String) {
     let texts = finding.repairs.iter_mut().map(|repair| &mut repair.text).chain(&mut finding.reasons);
     texts.for_each(|text| *text = renamed(text));
+    if let Some(group) = &mut finding.group {
+        let group = Arc::make_mut(group);
+        group.reason = renamed(&group.reason);
+        group.repair.text = renamed(&group.repair.text);
+    }
     finding.replay = finding.replay.as_deref().map(|text| renamed(text).into());
 }
 
@@ -43,6 +48,7 @@ fn of_wgsl(finding: &mut Finding, file: &Arc<str>) {
     };
     accesses(finding).flat_map(|access| access.line.iter_mut().chain(&mut access.inlined_at)).for_each(named);
     finding.repairs.iter_mut().filter_map(|repair| repair.line.as_mut()).for_each(named);
+    finding.group.iter_mut().filter_map(|group| Arc::make_mut(group).repair.line.as_mut()).for_each(named);
     rename(finding, |text| text.replace(&format!(" at {WGSL}:"), &format!(" at {file}:")));
 }
 

@@ -131,6 +131,7 @@ pub(super) fn after_a_failure(
     if args.check.check.is_none() {
         return failure;
     }
+    let failure = orders::with_ending_order((shader, args), failure);
     let mut all = Vec::new();
     context.device().take_findings().into_iter().for_each(|finding| add(&mut all, finding));
     match with_other_orders((shader, args), (all, context.check_stats()), Err(&failure)) {

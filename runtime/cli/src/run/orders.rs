@@ -1,6 +1,7 @@
 //! The orders of `spelter run --check --many-seeds`: a job array, whose runs a file of results may keep.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use spelter::Schedule;
@@ -173,6 +174,32 @@ pub(super) fn run(
     }
     bar.finish_and_clear();
     Ok(())
+}
+
+/// The time that a kernel which did not end may run in another order.
+const MAX_OTHER_ORDER: Duration = Duration::from_secs(5);
+
+/// A failure of a single order, with an order in which the kernel ends, if one is found. Without it the findings of the
+/// kernel are those up to its wait.
+pub(super) fn with_ending_order((shader, args): (&Shader, &RunArgs), failure: Failure) -> Failure {
+    if !failure.is_device_lost() || args.check.many_seeds.is_some() {
+        return failure;
+    }
+    let own = args.device.schedule.unwrap_or_default();
+    let mut others = [Schedule::Reverse, Schedule::Ascending].into_iter().filter(|other| *other != own);
+    let ends = |order: &Schedule| {
+        let mut args = args.clone();
+        args.device.schedule = Some(*order);
+        args.device.time_limit = Some(args.device.time_limit().min(MAX_OTHER_ORDER));
+        super::once(shader, &args, output::silent()).is_ok_and(|ran| ran.failure.is_none())
+    };
+    match others.find(ends) {
+        Some(order) => failure.with_order(format_args!(
+            "--schedule {order} it ends: in checked mode workgroups run one after another, and the subgroups of each up \
+             to the next barrier, and one waits for a later one"
+        )),
+        None => failure,
+    }
 }
 
 /// Adds a finding, or counts it if another run had it.

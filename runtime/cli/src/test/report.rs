@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use spelter::Schedule;
-use spelter::check::report::{self, Filter};
+use spelter::check::report::{self, Filter, ShownGroups};
 use spelter::check::{Finding, Severity};
 use vulkan_spelter::options::EXIT_STATUS;
 
@@ -199,8 +199,10 @@ impl JobReport {
             Verdict::Skip(reason) => output.line(format!("{}  {name}: {reason}", output.faint("skip"))),
         }?;
         let findings = self.checked.iter().flat_map(|checked| &checked.texts);
+        let mut groups = ShownGroups::default();
         for finding in findings.filter(|finding| finding.severity == Severity::Error) {
-            if shown.findings.insert((self.name.clone(), report::fingerprint(finding))) {
+            let is_new = shown.findings.insert((self.name.clone(), report::fingerprint(finding)));
+            if is_new && groups.shows(finding) {
                 output.line(report::text(finding, &[], false).trim_end())?;
             }
         }

@@ -70,6 +70,14 @@ impl Annotations {
         self.names.get(&id).map_or("", String::as_str)
     }
 
+    /// Names an id that has no name.
+    pub(super) fn add_name(&mut self, id: Id, name: String) {
+        let own = self.names.entry(id).or_default();
+        if own.is_empty() {
+            *own = name;
+        }
+    }
+
     /// `OpMemberName` of a member; empty if it has none.
     pub(super) fn member_name(&self, id: Id, member: u32) -> &str {
         self.member_names.get(&(id, member)).map_or("", String::as_str)

@@ -16,6 +16,7 @@ mod control_flow;
 mod copies;
 #[cfg(test)]
 mod coverage;
+mod debug_names;
 mod decorations;
 mod dispatch;
 mod entry;

@@ -6,6 +6,7 @@ use spirv::{Capability, ExecutionModel, Op, StorageClass};
 use super::super::{Error, Remark};
 use super::body::FunctionBody;
 use super::capability;
+use super::debug_names;
 use super::decorations::Annotations;
 use super::lines::Lines;
 use super::remark;
@@ -171,6 +172,7 @@ impl Sections {
             let taken = self.global(&inst, &mut has_memory_model);
             taken.map_err(|message| self.error(inst.word, message))?;
         }
+        debug_names::add(&self.words, &mut self.annotations);
         if !has_memory_model {
             return Err(self.error(5, "the module has no OpMemoryModel"));
         }

@@ -108,7 +108,10 @@ impl<'t> TextAssembler<'t> {
             spirv::Op::TypeFloat => NumberType::Float { bits: words[2] },
             spirv::Op::ExtInstImport => {
                 let set = lexer::unpack(&words[2..]);
-                self.sets.insert(words[1], rspirv::grammar::ext_inst_table(&set));
+                // The name of a set may have a version, as `NonSemantic.ClspvReflection.5`; the table has none.
+                let unversioned = set.strip_prefix("NonSemantic.").and(set.rsplit_once('.')).map(|(name, _)| name);
+                let table = |name| rspirv::grammar::ext_inst_table(name);
+                self.sets.insert(words[1], table(&set).or_else(|| table(unversioned?)));
                 return;
             }
             _ => {
