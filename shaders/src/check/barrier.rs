@@ -82,17 +82,18 @@ impl Workgroup {
         now: u32,
         class: usize,
     ) -> Option<(bool, Record)> {
-        let mut records: Record = None;
+        let mut records = Vec::new();
         let mut parts = Vec::with_capacity(members.len());
         for member in members {
             if let Some((epoch, record)) = self.released(member, group, class, now) {
-                known::join(&mut records, record);
+                records.push(record);
                 parts.push((member.local, epoch));
             }
         }
         if parts.is_empty() {
             return None;
         }
+        let mut records = known::all(&records);
         let everyone = complete && parts.len() == members.len() && parts.iter().all(|(_, epoch)| *epoch == now);
         if everyone {
             return Some((true, records));
@@ -162,15 +163,17 @@ impl Workgroup {
         if at_once && group == Group::Workgroup && self.untouched() || record.is_none() && at_once {
             return;
         }
+        let mut joins = std::mem::take(&mut self.joins[class]);
         for (member, how) in members.iter().zip(acquired) {
             let agent = self.agent(member.local);
             match how {
                 // What each member knew is in what was gathered.
                 How::ByBarrier if full => agent.known[class].clone_from(&record),
-                How::ByBarrier | How::ByFenceBefore => known::join(&mut agent.known[class], &record),
-                How::Later => known::join(&mut agent.met[class], &record),
+                How::ByBarrier | How::ByFenceBefore => joins.join(&mut agent.known[class], &record),
+                How::Later => joins.join(&mut agent.met[class], &record),
             }
         }
+        self.joins[class] = joins;
     }
 }
 

@@ -81,6 +81,54 @@ pub(super) fn join(record: &mut Record, other: &Record) {
     });
 }
 
+/// All of these records in one. Neighbours are joined first: records of neighbouring invocations that differ in their
+/// own entries share the rest, and a join costs what is not shared.
+pub(super) fn all(records: &[&Record]) -> Record {
+    match records {
+        [] => None,
+        [one] => (*one).clone(),
+        _ => {
+            let (first, second) = records.split_at(records.len() / 2);
+            let mut both = all(first);
+            join(&mut both, &all(second));
+            both
+        }
+    }
+}
+
+/// Joins one record to those of many invocations, as after a barrier: most of them have the same one, and share the
+/// outcome. Otherwise each would have a record of its own from then on, and the next barrier would visit all of each.
+#[derive(Debug, Default)]
+pub(super) struct SharedJoin {
+    /// The last two records, and both in one.
+    last: Option<[Record; 3]>,
+}
+
+impl SharedJoin {
+    /// Joins `other` to `record`.
+    pub(super) fn join(&mut self, record: &mut Record, other: &Record) {
+        if let Some([before, with, both]) = &self.last
+            && is_same(before, record)
+            && is_same(with, other)
+        {
+            record.clone_from(both);
+            return;
+        }
+        let before = record.clone();
+        join(record, other);
+        self.last = Some([before, other.clone(), record.clone()]);
+    }
+}
+
+/// Whether both are the same record: a cheap test, which equal records may fail.
+fn is_same(a: &Record, b: &Record) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.entries.is(&b.entries),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +167,33 @@ mod tests {
         assert_eq!(record.as_ref().unwrap().len(), MAX_ENTRIES);
         join(&mut record, &known(&[(MAX_ENTRIES as u32 + 20, Group::Workgroup, 1)]));
         assert_eq!(record.unwrap().len(), MAX_ENTRIES);
+    }
+
+    #[test]
+    fn records_that_are_the_same_stay_the_same() {
+        let brought = known(&[(1, Group::Invocation(0), 7), (1, Group::Invocation(1), 8)]);
+        let old = known(&[(1, Group::Invocation(1), 5)]);
+        let (mut records, mut joins) = ([old.clone(), old.clone(), None, None], SharedJoin::default());
+        records.iter_mut().for_each(|record| joins.join(record, &brought));
+        assert!(is_same(&records[0], &records[1]) && is_same(&records[2], &records[3]));
+        let epochs = |record: &Record| [0, 1].map(|at| record.as_ref().unwrap().exactly(1, Group::Invocation(at)));
+        assert_eq!(records.each_ref().map(epochs), [[7, 8]; 4]);
+    }
+
+    #[test]
+    fn all_records_in_one_are_those_joined_one_after_the_other() {
+        let base: Vec<_> = (0..20).map(|local| (1, Group::Invocation(local), 3)).collect();
+        let records: Vec<_> = (0..20)
+            .map(|local| {
+                let mut own = known(&base);
+                own.as_mut().unwrap().add(1, Group::Invocation(local), 10 + local);
+                own
+            })
+            .chain([None, known(&[(2, Group::Workgroup, 1)])])
+            .collect();
+        let joined = all(&records.iter().collect::<Vec<_>>()).unwrap();
+        assert_eq!(joined.len(), 21);
+        assert!((0..20).all(|local| joined.exactly(1, Group::Invocation(local)) == 10 + local));
+        assert!(all(&[]).is_none());
     }
 }

@@ -74,7 +74,6 @@ impl Map {
     }
 
     /// Whether both are the same map: a cheap test, which equal maps may fail.
-    #[cfg(test)]
     pub(super) fn is(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),

@@ -9,7 +9,7 @@ use super::attributes::{CLASSES, Classes, MemoryOrder};
 use super::cells::{Cell, CellLayout, Epochs, Group, Owner, Slot};
 use super::heads::{self, Head, Reach};
 use super::history::MemoryScope;
-use super::known::{self, Record};
+use super::known::{self, Record, SharedJoin};
 use crate::ir::Site;
 
 /// A release fence, which later atomic writes of its invocation carry.
@@ -61,6 +61,8 @@ pub(super) struct Workgroup {
     pub(super) met: u32,
     /// Invocations.
     pub(super) agents: Vec<Agent>,
+    /// Joins of records of several invocations, by the class of the memory.
+    pub(super) joins: [SharedJoin; CLASSES],
     /// The invocations whose state is not the initial one.
     touched: Vec<u32>,
     /// The control barrier at which each invocation waits.
@@ -90,6 +92,7 @@ impl Workgroup {
             met_in_subgroups: false,
             met: 0,
             agents: std::iter::repeat_with(Agent::default).take(size).collect(),
+            joins: Default::default(),
             touched: Vec::new(),
             waits: vec![None; size],
             waited: false,
@@ -285,8 +288,8 @@ impl Workgroup {
         }
         if order.scope >= MemoryScope::Workgroup {
             for class in order.acquires.iter() {
-                let met = self.agents[local as usize].met[class].clone();
-                known::join(&mut self.agent(local).known[class], &met);
+                let Agent { known, met, .. } = &mut self.agents[local as usize];
+                self.joins[class].join(&mut known[class], &met[class]);
             }
         }
     }
