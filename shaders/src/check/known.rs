@@ -72,7 +72,7 @@ impl Known {
     }
 }
 
-/// KnownJoins `other` to `record`.
+/// Joins `other` to `record`.
 pub(super) fn join(record: &mut Record, other: &Record, joins: &mut KnownJoins) {
     let Some(theirs) = other else { return };
     *record = Some(match record {

@@ -22,7 +22,7 @@ impl LogState {
             return;
         }
         let mut written = BTreeSet::new();
-        self.cells.runs(range.clone(), |_, cell| _ = written.insert(cell.write));
+        self.cells.runs([(range.clone(), ())], |(), _, cell| _ = written.insert(cell.write));
         // The host may still wait for these writes while the memory is mapped.
         let is_news = |id: &AccessId| *id != 0 && !self.reported.contains(id) && !self.unread.contains(id);
         let of_queues = |id: &AccessId| {
@@ -98,7 +98,7 @@ impl LogState {
                     continue;
                 }
                 at = range.end;
-                self.cells.runs(range, |run, cell| {
+                self.cells.runs([(range, ())], |(), run, cell| {
                     if let Some(found @ None) = found.get_mut(&cell.write) {
                         *found = of(cell.write).order.precedes(point, &run).err().map(|(_, bytes)| bytes);
                     }

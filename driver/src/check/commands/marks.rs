@@ -12,7 +12,7 @@ use super::memory::{PAGE, Pages};
 pub(super) type SiteNumber = u32;
 
 /// The instructions that wrote and that read a byte. An atomic is in both if it does both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::check) struct Touch {
     write: SiteNumber,
     read: SiteNumber,

@@ -86,6 +86,19 @@ impl<T: Copy + PartialEq> Page<T> {
         }
     }
 
+    /// Gives each run of a range, whose addresses begin at `base`, another value.
+    fn update(&mut self, range: Range<u64>, base: u64, mut new: impl FnMut(Range<u64>, T) -> T) {
+        let mut at = range.start;
+        while at < range.end {
+            let (end, known) = (self.run(at, range.end), self.at(at));
+            let value = new(base + at..base + end, known);
+            if value != known {
+                self.set(at..end, value);
+            }
+            at = end;
+        }
+    }
+
     /// Changes all cells; the outcome is even if all are the same.
     fn change(&mut self, change: &mut impl FnMut(T) -> T) {
         match self {
@@ -209,29 +222,31 @@ impl<T: Copy + PartialEq + Default> Pages<T> {
         }
     }
 
-    /// Gives each run of equal values of a range another value. Runs end with their pages.
-    pub(super) fn update(&mut self, range: Range<u64>, mut new: impl FnMut(Range<u64>, T) -> T) {
-        for (number, part) in parts(range, CHUNK) {
-            let base = number * CHUNK;
-            let chunk = self.chunks.entry(number).or_insert_with(|| PageChunk::Even(T::default()));
-            let pages = match chunk {
-                PageChunk::Even(value) => {
-                    let value = new(base + part.start..base + part.end, *value);
-                    chunk.set(part, value);
-                    continue;
+    /// Gives each run of equal values of the ranges another value. Runs end with their pages.
+    pub(super) fn update<K>(
+        &mut self,
+        ranges: impl IntoIterator<Item = (Range<u64>, K)>,
+        mut new: impl FnMut(&K, Range<u64>, T) -> T,
+    ) {
+        // Ranges that follow each other are short, as a rule, so that a chunk has many.
+        let mut open: Option<(u64, &mut PageChunk<T>)> = None;
+        for (range, of) in ranges {
+            for (number, part) in parts(range, CHUNK) {
+                let base = number * CHUNK;
+                if open.as_ref().is_none_or(|(known, _)| *known != number) {
+                    open = Some((number, self.chunks.entry(number).or_insert_with(|| PageChunk::Even(T::default()))));
                 }
-                PageChunk::Pages(pages) => pages,
-            };
-            for (number, part) in parts(part, PAGE) {
-                let (page, base) = (&mut pages[number as usize], base + number * PAGE);
-                let mut at = part.start;
-                while at < part.end {
-                    let (end, known) = (page.run(at, part.end), page.at(at));
-                    let value = new(base + at..base + end, known);
-                    if value != known {
-                        page.set(at..end, value);
+                let Some((_, chunk)) = &mut open else { continue };
+                let pages = match &mut **chunk {
+                    PageChunk::Even(value) => {
+                        let value = new(&of, base + part.start..base + part.end, *value);
+                        chunk.set(part, value);
+                        continue;
                     }
-                    at = end;
+                    PageChunk::Pages(pages) => pages,
+                };
+                for (number, part) in parts(part, PAGE) {
+                    pages[number as usize].update(part, base + number * PAGE, |run, value| new(&of, run, value));
                 }
             }
         }
@@ -242,35 +257,47 @@ impl<T: Copy + PartialEq + Default> Pages<T> {
         self.chunks.get(&(address / CHUNK)).map_or_else(T::default, |chunk| chunk.at(address % CHUNK))
     }
 
-    /// Passes the runs of equal values of a range, in ascending order and as long as they are; memory that was never
+    /// Passes the runs of equal values of each range, in ascending order and as long as they are; memory that was never
     /// set has the default.
-    pub(super) fn runs(&self, range: Range<u64>, each: impl FnMut(Range<u64>, T)) {
-        let mut runs = Runs { last: None, each };
-        for (number, part) in parts(range, CHUNK) {
-            let base = number * CHUNK;
-            match self.chunks.get(&number) {
-                None => runs.add(base + part.start..base + part.end, T::default()),
-                Some(PageChunk::Even(value)) => runs.add(base + part.start..base + part.end, *value),
-                Some(PageChunk::Pages(pages)) => {
-                    for (number, part) in parts(part, PAGE) {
-                        let (page, base) = (&pages[number as usize], base + number * PAGE);
-                        let mut at = part.start;
-                        while at < part.end {
-                            let end = page.run(at, part.end);
-                            runs.add(base + at..base + end, page.at(at));
-                            at = end;
+    pub(super) fn runs<K>(
+        &self,
+        ranges: impl IntoIterator<Item = (Range<u64>, K)>,
+        mut each: impl FnMut(&K, Range<u64>, T),
+    ) {
+        // Ranges that follow each other are short, as a rule, so that a chunk has many.
+        let mut last: Option<(u64, Option<&PageChunk<T>>)> = None;
+        for (range, of) in ranges {
+            let mut runs = Runs { last: None, each: |run, value| each(&of, run, value) };
+            for (number, part) in parts(range, CHUNK) {
+                let base = number * CHUNK;
+                let (_, chunk) = match last {
+                    Some(known) if known.0 == number => known,
+                    _ => *last.insert((number, self.chunks.get(&number))),
+                };
+                match chunk {
+                    None => runs.add(base + part.start..base + part.end, T::default()),
+                    Some(PageChunk::Even(value)) => runs.add(base + part.start..base + part.end, *value),
+                    Some(PageChunk::Pages(pages)) => {
+                        for (number, part) in parts(part, PAGE) {
+                            let (page, base) = (&pages[number as usize], base + number * PAGE);
+                            let mut at = part.start;
+                            while at < part.end {
+                                let end = page.run(at, part.end);
+                                runs.add(base + at..base + end, page.at(at));
+                                at = end;
+                            }
                         }
                     }
                 }
             }
+            runs.finish();
         }
-        runs.finish();
     }
 
     /// Passes the runs of all values that are not the default.
     pub(super) fn all(&self, mut each: impl FnMut(Range<u64>, T)) {
         for &number in self.chunks.keys() {
-            self.runs(number * CHUNK..(number + 1) * CHUNK, |range, value| {
+            self.runs([(number * CHUNK..(number + 1) * CHUNK, ())], |(), range, value| {
                 if value != T::default() {
                     each(range, value);
                 }
@@ -372,7 +399,7 @@ mod tests {
         pages.set(CHUNK - 3..CHUNK + 2, 6);
         assert_eq!(all(&pages), [(0..CHUNK - 3, 5), (CHUNK - 3..CHUNK + 2, 6), (CHUNK + 2..2 * CHUNK, 5)]);
         let mut runs = Vec::new();
-        pages.runs(CHUNK + 2..4 * CHUNK, |range, value| runs.push((range, value)));
+        pages.runs([(CHUNK + 2..4 * CHUNK, ())], |(), range, value| runs.push((range, value)));
         assert_eq!(runs, [(CHUNK + 2..2 * CHUNK, 5), (2 * CHUNK..4 * CHUNK, 0)], "runs are as long as they are");
         pages.set(0..2 * CHUNK, 1);
         assert_eq!(pages.len(), 2, "whole chunks are even");
@@ -414,14 +441,14 @@ mod tests {
             if next(2) == 0 {
                 pages.set(range.clone(), value);
             } else {
-                pages.update(range.clone(), |run, known| {
+                pages.update([(range.clone(), ())], |(), run, known| {
                     assert!(bytes[run.start as usize..run.end as usize].iter().all(|byte| *byte == known), "{run:?}");
                     value
                 });
             }
             bytes[range.start as usize..range.end as usize].fill(value);
         }
-        pages.runs(0..3 * PAGE, |range, value| {
+        pages.runs([(0..3 * PAGE, ())], |(), range, value| {
             assert!(bytes[range.start as usize..range.end as usize].iter().all(|byte| *byte == value), "{range:?}");
         });
     }

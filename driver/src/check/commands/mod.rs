@@ -51,6 +51,7 @@ use events::{SyncEvent, SyncLog};
 pub(in crate::check) use kinds::Kinds;
 use memory::{AccessId, Cell, Pages, Sets};
 use order::{Order, Point};
+use race::CommandAccesses;
 use record::barriers;
 use report::{CommandInfo, Missing};
 use scope::{Accesses, Stage, Stages};
@@ -133,7 +134,7 @@ struct Current {
 }
 
 /// An access to compare with earlier ones.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Access {
     point: Point,
     id: AccessId,
@@ -385,7 +386,7 @@ impl LogState {
     fn host_access(&mut self, checker: &Checker, range: Range<u64>, writes: bool) {
         if !range.is_empty() {
             let access = self.by_host(checker, writes, None);
-            self.accesses(checker, &[(access, range)]);
+            self.accesses(checker, &CommandAccesses::one(access, range));
         }
     }
 

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::memory::{AccessId, Cell};
 use super::order::Lack;
@@ -24,8 +24,53 @@ struct AccessKind {
     atomic: Option<u32>,
 }
 
+/// What a command accesses: ranges, each with the accesses to all of its bytes.
+#[derive(Debug, Default)]
+pub(super) struct CommandAccesses {
+    /// The different lists of accesses, reads before writes.
+    lists: Vec<SmallVec<[Access; 2]>>,
+    /// Ranges, each with the number of its list.
+    ranges: Vec<(Range<u64>, u32)>,
+}
+
+impl CommandAccesses {
+    pub(super) fn new(lists: Vec<SmallVec<[Access; 2]>>, ranges: Vec<(Range<u64>, u32)>) -> Self {
+        Self { lists, ranges }
+    }
+
+    /// One access to one range.
+    pub(super) fn one(access: Access, range: Range<u64>) -> Self {
+        let mut one = Self::default();
+        one.add(access, [range]);
+        one
+    }
+
+    /// Adds an access to some ranges.
+    pub(super) fn add(&mut self, access: Access, ranges: impl IntoIterator<Item = Range<u64>>) {
+        let list = self.lists.len() as u32;
+        self.lists.push(smallvec![access]);
+        self.ranges.extend(ranges.into_iter().map(|range| (range, list)));
+    }
+
+    /// Each access, with each of its ranges.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&Access, &Range<u64>)> {
+        self.ranges
+            .iter()
+            .flat_map(|(range, list)| self.lists[*list as usize].iter().map(move |access| (access, range)))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// A range that contains all of it.
+    fn extent(&self) -> Range<u64> {
+        extent(self.ranges.iter().map(|(range, _)| range))
+    }
+}
+
 /// What was found for some keys, of which the last one is asked most often.
-struct AnswerCache<K, T> {
+pub(super) struct AnswerCache<K, T> {
     last: Option<(K, T)>,
     all: HashMap<K, T, FixedState>,
 }
@@ -37,7 +82,8 @@ impl<K, T> Default for AnswerCache<K, T> {
 }
 
 impl<K: Copy + Eq + Hash, T: Copy> AnswerCache<K, T> {
-    fn of(&mut self, key: K, find: impl FnOnce() -> T) -> T {
+    #[inline]
+    pub(super) fn of(&mut self, key: K, find: impl FnOnce() -> T) -> T {
         if let Some((last, found)) = self.last
             && last == key
         {
@@ -55,62 +101,73 @@ impl LogState {
     ///
     /// Instructions that access words by turns make many runs, which have few different cells: what was found of a cell
     /// and an access for all memory of the command is found once.
-    pub(super) fn accesses(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
-        self.compare_all(checker, list);
-        self.place(list);
-        self.close(checker, list);
+    pub(super) fn accesses(&mut self, checker: &Checker, of: &CommandAccesses) {
+        self.compare_all(checker, of);
+        self.place(of);
+        self.close(checker, of);
     }
 
     /// Compares accesses with the earlier ones.
-    pub(super) fn compare_all(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
-        let whole = extent(list.iter().map(|(_, range)| range));
-        let mut ordered = AnswerCache::default();
+    pub(super) fn compare_all(&mut self, checker: &Checker, of: &CommandAccesses) {
+        let whole = of.extent();
+        let with_answers = |list: &SmallVec<[Access; 2]>| -> SmallVec<[(Access, AnswerCache<Cell, bool>); 2]> {
+            list.iter().map(|access| (*access, AnswerCache::default())).collect()
+        };
+        let mut ordered: Vec<_> = of.lists.iter().map(with_answers).collect();
         let mut seen = Vec::new();
         // No comparison changes the cells.
         let cells = std::mem::take(&mut self.cells);
-        for (access, range) in list {
-            cells.runs(range.clone(), |run, cell| {
-                if !ordered.of((cell, access.id), || self.are_ordered(cell, access, &whole)) {
+        cells.runs(of.ranges.iter().cloned(), |&list, run, cell| {
+            for (access, ordered) in &mut ordered[list as usize] {
+                if !ordered.of(cell, || self.are_ordered(cell, access, &whole)) {
                     for (earlier, hazard) in self.hazards(cell, access) {
                         seen.extend(self.compare(earlier, access, &run, hazard));
                     }
                 }
-            });
-        }
+            }
+        });
         self.cells = cells;
         self.report_races(checker, &seen);
     }
 
-    /// Accesses take their places. While no batch is submitted, nothing can race with what the host does: it takes
-    /// none, and what it stands for goes.
-    pub(super) fn place(&mut self, list: &[(Access, Range<u64>)]) {
-        let mut after = AnswerCache::default();
+    /// Accesses take their places.
+    pub(super) fn place(&mut self, of: &CommandAccesses) {
+        let kept = |list: &SmallVec<[Access; 2]>| {
+            let kinds = list.iter().map(|access| self.kind(access.id));
+            // Of an atomic write it depends on the bytes what it stands for.
+            let is_alike = kinds.into_iter().all(|kind| kind.atomic.is_none() || !kind.access.writes());
+            is_alike.then(AnswerCache::default)
+        };
+        let mut after: Vec<Option<AnswerCache<Cell, Cell>>> = of.lists.iter().map(kept).collect();
         let mut cells = std::mem::take(&mut self.cells);
-        for of_one in list.chunk_by(|(a, _), (b, _)| a.id == b.id) {
-            let Some((access, _)) = of_one.first() else { continue };
-            let AccessKind { access: types, atomic, .. } = self.kind(access.id);
-            let takes_none = access.point.queue.is_none() && self.submitted.is_empty();
-            for (_, range) in of_one {
-                cells.update(range.clone(), |run, cell| {
-                    let write = if types.writes() { access.id } else { cell.write };
-                    match () {
-                        () if takes_none => {
-                            if types.writes() {
-                                Cell::default()
-                            } else {
-                                cell
-                            }
-                        }
-                        // Of an atomic write it depends on the bytes.
-                        () if atomic.is_some() && types.writes() => {
-                            Cell { write, others: self.others(cell, access, &run) }
-                        }
-                        () => after.of((cell, access.id), || Cell { write, others: self.others(cell, access, &run) }),
-                    }
-                });
+        cells.update(of.ranges.iter().cloned(), |&list, run, cell| {
+            let accesses = &of.lists[list as usize];
+            let mut after_all = || accesses.iter().fold(cell, |cell, access| self.after(cell, access, &run));
+            match &mut after[list as usize] {
+                Some(known) => known.of(cell, after_all),
+                None => after_all(),
+            }
+        });
+        self.cells = cells;
+    }
+
+    /// The cell of some bytes after an access. While no batch is submitted, nothing can race with what the host does:
+    /// it takes no place, and what it stands for goes.
+    fn after(&mut self, cell: Cell, access: &Access, run: &Range<u64>) -> Cell {
+        let writes = access.point.access.writes();
+        match access.point.queue {
+            None if self.submitted.is_empty() => {
+                if writes {
+                    Cell::default()
+                } else {
+                    cell
+                }
+            }
+            _ => {
+                let write = if writes { access.id } else { cell.write };
+                Cell { write, others: self.others(cell, access, run) }
             }
         }
-        self.cells = cells;
     }
 
     /// The last accesses of a cell that are in conflict with one that happens now.
@@ -178,13 +235,13 @@ impl LogState {
                 }
             }
             self.cells.set(run.clone(), Cell { write: access.id, others: 0 });
-            self.close(checker, &[(access.clone(), run)]);
+            self.close(checker, &CommandAccesses::one(*access, run));
         }
     }
 
     /// Appends the runs of equal cells of a range.
     pub(super) fn runs(&self, range: Range<u64>, to: &mut Vec<(Range<u64>, Cell)>) {
-        self.cells.runs(range, |run, cell| to.push((run, cell)));
+        self.cells.runs([(range, ())], |(), run, cell| to.push((run, cell)));
     }
 
     /// What is missing between an earlier access and one that happens now, and for which bytes.
@@ -201,7 +258,7 @@ impl LogState {
             return None;
         }
         let (lack, bytes) = self.lack(earlier, now, range)?;
-        Some(SeenRace { earlier, now: now.clone(), bytes, hazard, lack })
+        Some(SeenRace { earlier, now: *now, bytes, hazard, lack })
     }
 
     /// The accesses that a cell keeps beside its last write once this access is in it: those for which neither this

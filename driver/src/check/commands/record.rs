@@ -9,7 +9,9 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::Site;
 
 use super::events::{Barrier, SyncEvent};
+use super::marks::Touch;
 use super::order::Point;
+use super::race::{AnswerCache, CommandAccesses};
 use super::report::{self, CommandInfo};
 use super::scope::{Accesses, Side, Stage, Stages};
 use super::signalled::Signal;
@@ -72,20 +74,20 @@ impl LogState {
             let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
             self.set_event(event, Some(current.queue), (current.submitted, stages));
         }
-        let mut list = Vec::new();
+        let mut all = CommandAccesses::default();
         for Transfer { ranges, stage, access } in transfers(work) {
             let point = Point { queue: Some(current.queue), submitted: current.submitted, stage, access };
             let order = self.order(point, extent(&ranges));
             let access_id = self.access(order, &current.info, None, None);
-            list.extend(ranges.into_iter().map(|range| (Access { point, id: access_id }, range)));
+            all.add(Access { point, id: access_id }, ranges);
         }
         // The regions of a copy are one transfer.
         let place = |command| recording.phases.number(id.phase, command);
         let is_further = id.command.checked_sub(1).is_some_and(|before| place(before) == place(id.command));
-        if !list.is_empty() && !is_further && !matches!(work, Work::Dispatch(_)) {
+        if !all.is_empty() && !is_further && !matches!(work, Work::Dispatch(_)) {
             checker.count(|counts| counts.transfers += 1);
         }
-        self.accesses(checker, &list);
+        self.accesses(checker, &all);
     }
 
     /// An event gets set by a queue, or by the host (`None`), after these stages. It has no effect on one that is set.
@@ -139,43 +141,40 @@ impl LogState {
         (buffers, grid): (&[GuestSlice], WorkgroupGrid),
         touched: &mut Touched,
     ) {
-        let mut runs = Vec::new();
-        touched.runs(|range, touch| runs.push((range, touch)));
+        let (mut touches, mut numbers, mut ranges) = (Vec::new(), AnswerCache::default(), Vec::new());
+        touched.runs(|range, touch| {
+            let new = || {
+                touches.push(touch);
+                touches.len() as u32 - 1
+            };
+            ranges.push((range, numbers.of(touch, new)));
+        });
         let Some(current) = self.current.clone() else { return };
         let info = Arc::new(current.info.of_kernel(names, buffers, grid));
-        let extent = extent(runs.iter().map(|(range, _)| range));
+        let extent = extent(ranges.iter().map(|(range, _)| range));
         let mut orders: HashMap<Accesses, u32, FixedState> = HashMap::default();
-        let mut ids: HashMap<(Site, bool), Access, FixedState> = HashMap::default();
-        let mut list = Vec::with_capacity(runs.len());
-        for (range, touch) in runs {
+        let mut known: HashMap<(Site, bool), Access, FixedState> = HashMap::default();
+        let mut access = |site, writes| {
+            *known.entry((site, writes)).or_insert_with(|| {
+                let access = report::access_type(names, touched.reference(site), writes);
+                let (queue, submitted) = (Some(current.queue), current.submitted);
+                let point = Point { queue, submitted, stage: Stage::ComputeShader, access };
+                // Dependencies know stages and types of access, not instructions: one order for all of a type.
+                let order = *orders.entry(access).or_insert_with(|| self.order(point, extent.clone()));
+                let id = self.access(order, &info, Some(site), names.atomic_bytes(site));
+                self.accesses[id as usize - 1].example = touched.example(site);
+                Access { point, id }
+            })
+        };
+        let lists = touches.into_iter().map(|touch: Touch| {
             // An instruction that writes may stand for a load, too (`Kernel::updates`): the read is the first of the
             // two.
             let updates = touch.write().filter(|&site| touch.read().is_none() && touched.is_update(site));
-            for (site, writes) in [(touch.read().or(updates), false), (touch.write(), true)] {
-                let Some(site) = site else { continue };
-                let access = match ids.get(&(site, writes)) {
-                    Some(access) => access.clone(),
-                    None => {
-                        let access = report::access_type(names, touched.reference(site), writes);
-                        let (queue, submitted) = (Some(current.queue), current.submitted);
-                        let point = Point { queue, submitted, stage: Stage::ComputeShader, access };
-                        // Dependencies know stages and types of access, not instructions: one order for all of a type.
-                        let order = match orders.get(&access) {
-                            Some(order) => *order,
-                            None => self.order(point, extent.clone()),
-                        };
-                        orders.insert(access, order);
-                        let id = self.access(order, &info, Some(site), names.atomic_bytes(site));
-                        self.accesses[id as usize - 1].example = touched.example(site);
-                        let access = Access { point, id };
-                        ids.insert((site, writes), access.clone());
-                        access
-                    }
-                };
-                list.push((access, range.clone()));
-            }
-        }
-        self.accesses(checker, &list);
+            let sites = [(touch.read().or(updates), false), (touch.write(), true)];
+            sites.into_iter().filter_map(|(site, writes)| Some(access(site?, writes))).collect()
+        });
+        let all = CommandAccesses::new(lists.collect(), ranges);
+        self.accesses(checker, &all);
     }
 }
 

@@ -250,6 +250,7 @@ fn runs_of_marks(
         }
         let [writes, reads] = &copies;
         let (mut at, words) = (0, slices[0].len() as usize);
+        let mut has_marks: Option<Range<usize>> = None;
         while at < words {
             let (write, read, end) = match marked {
                 [true, true] => (writes[at], reads[at], at + run(&writes[at..], &reads[at..])),
@@ -258,9 +259,7 @@ fn runs_of_marks(
                 [false, false] => (0, 0, words),
             };
             if (write, read) != (0, 0) {
-                for (slice, _) in slices.iter().zip(marked).filter(|(_, marked)| *marked) {
-                    fill(slice.slice(at as u64, (end - at) as u64), 0);
-                }
+                has_marks = Some(has_marks.map_or(at, |known| known.start)..end);
                 let address = |word: usize| granule * GRANULE + 4 * word as u64;
                 let touch = Touch::new(write.into(), read.into());
                 match &mut last {
@@ -272,6 +271,11 @@ fn runs_of_marks(
                 }
             }
             at = end;
+        }
+        // At once: runs may be as short as a word.
+        let has_marks = has_marks.unwrap_or_default();
+        for (slice, _) in slices.iter().zip(marked).filter(|(_, marked)| *marked && !has_marks.is_empty()) {
+            fill(slice.slice(has_marks.start as u64, has_marks.len() as u64), 0);
         }
     }
     last.into_iter().for_each(|(range, touch)| each(range, touch));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::memory::PAGE;
 use super::order::Point;
+use super::race::CommandAccesses;
 use super::report::CommandInfo;
 use super::scope::{Accesses, Stage};
 use super::{Access, Checker, LogState};
@@ -33,9 +34,9 @@ impl Trap {
 
 impl LogState {
     /// Closes what commands access of mapped memory.
-    pub(super) fn close(&self, checker: &Checker, list: &[(Access, Range<u64>)]) {
+    pub(super) fn close(&self, checker: &Checker, list: &CommandAccesses) {
         let Some(trap) = &checker.trap else { return };
-        for (access, range) in list.iter().filter(|(access, _)| access.point.queue.is_some()) {
+        for (access, range) in list.each().filter(|(access, _)| access.point.queue.is_some()) {
             let wanted = if access.point.access.writes() { Closed::ForAll } else { Closed::ForWrites };
             for mapped in &self.mapped {
                 let both = range.start.max(mapped.start)..range.end.min(mapped.end);
@@ -72,12 +73,12 @@ impl LogState {
                 self.reported.insert(id);
             }
         }
-        self.compare_all(checker, &[(now.clone(), byte..byte + 1)]);
+        self.compare_all(checker, &CommandAccesses::one(now, byte..byte + 1));
         // How many bytes the instruction writes is not known: what it may write is the host's from now on, so that
         // nothing is reported in vain.
         let most = if writes { MAX_INSTRUCTION_BYTES } else { 1 };
         let end = (byte + most).min((byte & !(PAGE - 1)) + PAGE);
-        self.place(&[(now, byte..end)]);
+        self.place(&CommandAccesses::one(now, byte..end));
         self.closed(&(byte & !(PAGE - 1)..(byte & !(PAGE - 1)) + PAGE))
     }
 
