@@ -1,5 +1,5 @@
-//! What invalidation saves: streams of uploads into one buffer that every dispatch reads, by rename, by waiting and by
-//! staged copy; and the tracker's cost before a kernel runs, with slots and with descriptor sets. Ratios within one
+//! Benchmark of invalidation: streams of uploads into one buffer that every dispatch reads, by rename, by waiting and
+//! by staged copy; and the tracker's cost before a kernel runs, with slots and with descriptor sets. Ratios within one
 //! run, since other load on the machine makes absolute times meaningless.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its ratios")]

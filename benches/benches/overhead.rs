@@ -1,4 +1,4 @@
-//! What the names that checked mode's log needs cost programs that run without it: recording and submission of a
+//! Benchmark of the names that checked mode's log needs, in programs that run without it: recording and submission of a
 //! program that does little but call the API, with and without what only the log uses (the memory of each barrier, its
 //! scopes, names of objects). Ratios within one run, on a device without checking and, to compare, on a checked one.
 //!

@@ -1,4 +1,4 @@
-//! What the dynamic linker knows of an address: its library or program, and the function that this exports there.
+//! Symbol of an address, from the dynamic linker: its library or program, and the function that this exports there.
 //!
 //! # Safety
 //!

@@ -1,4 +1,4 @@
-//! What can be bound to a slot of a context.
+//! Bindable objects: everything that a slot of a context takes.
 
 use std::ops::Range;
 use std::sync::Arc;

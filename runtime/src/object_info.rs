@@ -1,4 +1,4 @@
-//! What programs can see of a resource's object: its identity and its unfinished users.
+//! Public information about a resource's object: its identity and its unfinished users.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What a call did to the storage of its resource, and the waits of the host on the way: the result of invalidations,
-//! host writes and respecifications, and the counters of these results.
+//! Outcome of invalidations, host writes and respecifications: the change of the storage and the waits of the host; and
+//! the counters of these outcomes.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! What programs can see of a slot: the resource in it, the object that it names, and the bound part.
+//! Public information about a slot: the resource in it, the object that it names, and the bound part.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a kernel receives when it runs: filled by the driver, read by every back end.
+//! Arguments of a kernel, filled by the driver and read by every back end.
 
 use std::sync::atomic::AtomicU32;
 

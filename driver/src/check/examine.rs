@@ -1,4 +1,5 @@
-//! What comes after a dispatch in checked mode, within its bound; afterwards the memory is as the dispatch left it.
+//! Examination of a dispatch in checked mode after it has run, within its bound; afterwards the memory is as the
+//! dispatch left it.
 
 use spelter_shaders::abi::Outcome;
 use spelter_shaders::check::Detector;

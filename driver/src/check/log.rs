@@ -1,4 +1,4 @@
-//! What a [`Recorder`](super::Recorder) logged: accesses of the candidate words, and all that synchronizes.
+//! Event log of a [`Recorder`](super::Recorder): accesses of the candidate words, and all that synchronizes.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What is known of the notes on a kernel.
+//! Cache of the notes on a kernel: those that are proven, and the number of attempts.
 
 use spelter_locks::Mutex;
 use spelter_shaders::check::NoteKind;

@@ -1,4 +1,4 @@
-//! What a site's instruction is in the memory model.
+//! Memory-model operations: the translation of the instruction at a site.
 
 use spelter_memory_model::event::{Access, Action, Class, Classes, Location, Operation, Scope};
 use spelter_shaders::ir::{self, AtomicOp, Semantics, SiteAction, StorageClass};

@@ -1,4 +1,4 @@
-//! What a program put between two commands of a finding: for pictures of it.
+//! Steps of a program between the two commands of a finding: for pictures of it.
 
 /// A barrier, a signal, a wait or a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]

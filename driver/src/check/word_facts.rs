@@ -1,4 +1,5 @@
-//! What the pairs of a word need of all its accesses: computed once for candidates of the word that follow each other.
+//! Facts about all accesses of a word, which its pairs share: computed once for candidates of the word that follow each
+//! other.
 
 use std::rc::Rc;
 

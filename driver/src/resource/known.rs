@@ -1,4 +1,4 @@
-//! What checked mode knows of a buffer or image: where it is, and the name that the program gave it.
+//! Identity of a buffer or image in checked mode: where it is, and the name that the program gave it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the adapter claims: features, limits, downlevel flags, and its description.
+//! Capabilities of the adapter: features, limits, downlevel flags, and its description.
 
 use spelter_driver::Limits as DeviceLimits;
 use wgpu_hal::{Alignments, Capabilities};

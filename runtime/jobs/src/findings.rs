@@ -1,4 +1,4 @@
-//! What several jobs found: findings of checked mode that are equal, whichever job and file has them.
+//! Findings of several jobs: those of checked mode that are equal, whichever job and file has them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What a command buffer holds: its commands, the resources that they name, and what was last recorded for the driver.
+//! Contents of a command buffer: its commands, the resources that they name, and what was last recorded for the driver.
 //!
 //! The commands are divided into segments, each a command buffer of the driver. When a resource gets another object,
 //! only the segments that name it are recorded again. Segments run one after the other, as if separated by a barrier;

@@ -1,4 +1,4 @@
-//! What a program tells of its bindings.
+//! Reflection of the bindings of a program.
 
 use spelter_driver::ImageDeclaration;
 use spelter_shaders::front::{Blocks, DataLayout};

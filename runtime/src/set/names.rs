@@ -1,4 +1,4 @@
-//! What a descriptor set names: for each descriptor a part of a resource, or a sampler, with the resource's current
+//! Contents of a descriptor set: for each descriptor a part of a resource, or a sampler, with the resource's current
 //! object.
 //!
 //! A set names resources. When one gets another object, or loses it, the journal has the event; the set handles the

@@ -1,4 +1,4 @@
-//! What the engines of checked mode share: the memory that an instruction accesses, and the calls of the observer.
+//! Calls of the observer that the engines of checked mode share, and the memory that an instruction accesses.
 
 use std::ops::Range;
 

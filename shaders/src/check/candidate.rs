@@ -1,4 +1,4 @@
-//! What the detector finds: candidates for races, barriers that are not uniform, notes, and what it gave up.
+//! Findings of the detector: candidates for races, barriers that are not uniform, notes, and what it gave up.
 
 use std::collections::{HashMap, HashSet};
 

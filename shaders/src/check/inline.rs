@@ -1,5 +1,5 @@
-//! What machine code needs to settle most accesses itself, without a call: the planes of the memory, and the epochs
-//! with which cells are compared.
+//! Memory of the checks in machine code, which settle most accesses without a call: the planes of the memory, and the
+//! epochs with which cells are compared.
 //!
 //! They are slices after those of the kernel's descriptors: four planes for each descriptor with such checks, two for
 //! workgroup memory, and the words of the state. An observer that offers none of it leaves all slices empty, and the

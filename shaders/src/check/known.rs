@@ -1,4 +1,4 @@
-//! What an agent knows of others: which of their accesses are ordered before its next one.
+//! Vector clocks: for each agent, which accesses of others are ordered before its next one.
 //!
 //! A record's copies share what they have in common: all invocations that leave a barrier have the same one, and an
 //! atomic adds a few entries to that of the one before. Its entry `(slot, group) → epoch` says that the accesses of

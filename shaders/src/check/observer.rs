@@ -1,5 +1,5 @@
-//! What checked mode observes while a kernel runs, in the order in which it happens: one interface for every back end
-//! on one side, and for the detector and the recorder of replays on the other.
+//! Events of checked mode while a kernel runs, in the order in which they happen: one interface for every back end on
+//! one side, and for the detector and the recorder of replays on the other.
 
 use super::inline::InlineMemory;
 use crate::guest::GuestSlice;

@@ -1,4 +1,4 @@
-//! What the detector lists: candidates for races, non-uniform barriers, and notes.
+//! Lists of the detector: candidates for races, non-uniform barriers, and notes.
 
 use super::candidate::{
     Agents, Candidate, CandidateKind, Cause, Distance, First, MIN_EXAMPLES, NonUniformBarrier, Note, NoteKind, Second,

@@ -1,4 +1,4 @@
-//! What a detector is made for: the memory model's profile, the size of a dispatch, bounds of what is kept.
+//! Settings of a detector: the memory model's profile, the size of a dispatch, bounds of what is kept.
 
 use super::planes::GRANULE;
 use crate::ir::PlaneSet;

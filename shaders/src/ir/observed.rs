@@ -1,4 +1,5 @@
-//! What checked mode observes of an access, whatever engine runs it: all that its check says, apart from the address.
+//! Observed properties of an access in checked mode, whatever engine runs it: all that its check says, apart from the
+//! address.
 
 use super::{AtomicOp, Kernel, Site, Variable, VariableData, VariableSpace, Width};
 

@@ -1,4 +1,4 @@
-//! What the scalar and the SIMD IR have in common: tables of blocks with parameters, instructions and values in SSA
+//! SSA form, as the scalar and the SIMD IR share it: tables of blocks with parameters, instructions and values in SSA
 //! form; the text form, the verifier of their structure, and the dominator tree.
 //!
 //! [`Function`] is what this code sees of a kernel; the macros of `entities`, `function` and `branches` give each IR

@@ -1,4 +1,4 @@
-//! What vectorization returns besides the kernel.
+//! Results of vectorization besides the kernel.
 
 /// The reason why a kernel cannot be vectorized: the interpreter has to run it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! What checked mode finds, on its way to the user: text on standard error, lines of JSON, and debug messengers.
+//! Output of the findings of checked mode: text on standard error, lines of JSON, and debug messengers.
 //!
 //! A finding is taken from its device when the dispatch has run, on the thread that ran it, or in the next call that
 //! waits, submits, maps or destroys. Text and JSON are written at once, so that a program that is killed later loses

@@ -1,4 +1,4 @@
-//! What meets a condition, or what is missing: as data, and as text.
+//! Reason why a condition holds or fails: what meets it, or what is missing, as data and as text.
 
 use crate::describe;
 use crate::event::{Class, Domain, Scope, Trace};

@@ -1,4 +1,4 @@
-//! What programs need before they are written as texts: names that the formats allow, and numbers of control barriers.
+//! Preparation of programs that are written as texts: names that the formats allow, and numbers of control barriers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

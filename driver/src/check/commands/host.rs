@@ -1,4 +1,4 @@
-//! What barriers have made visible to the host, and when the host knows of it.
+//! Visibility to the host: the writes that barriers make visible to it, and the wait after which it may read them.
 //!
 //! A barrier whose second scope has accesses of the host makes values visible to the host (Vulkan, "Availability,
 //! Visibility, and Domain Operations"). It is an operation of a queue: the host may read when it has waited for a

@@ -1,4 +1,4 @@
-//! What is ordered after an access, as far as barriers, semaphores, fences and events have come.
+//! Dependency chains of an access, as far as barriers, semaphores, fences and events have carried it.
 //!
 //! Dependencies are kept in a log, and an access follows the log only when its memory is accessed again: most accesses
 //! are never asked, and most dependencies concern memory that is not touched any more. Vulkan, "Synchronization and

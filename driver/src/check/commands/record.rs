@@ -1,4 +1,4 @@
-//! What each command accesses and orders, noted in the log when the command runs.
+//! Records the accesses and dependencies of each command in the log when the command runs.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What semaphores, fences and events were signalled by: a wait orders what comes before those signals.
+//! Signal operations of semaphores, fences and events: a wait orders what comes before the signals.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the host does through a mapped pointer, if the pages are closed to it: `--host=trap`.
+//! Traps on accesses of the host through mapped pointers: their pages are protected (`--host=trap`).
 //!
 //! Pages of mapped memory are closed when a command accesses them, for writes if the command reads, for all if it
 //! writes. An access of the host to a closed page is compared as one of [`crate::DeviceMemory::read`] is. A page opens

@@ -1,4 +1,4 @@
-//! What a changed kernel does compared with the kernel as it is: a change that moves a barrier or takes one away is no
+//! Comparison of a changed kernel with the kernel as it is: a change that moves a barrier or takes one away is no
 //! repair if something else races then.
 //!
 //! In the workgroup that runs alone each pair of instructions is compared in each word: two instructions that race in

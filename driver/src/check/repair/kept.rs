@@ -1,5 +1,5 @@
-//! What trials of repairs keep for each other. Many races of a kernel have the same repairs tried, as one barrier
-//! orders whatever is before it and after it: each changed kernel is compiled once, and runs once for each setting of a
+//! Cache of the trials of repairs. Many races of a kernel have the same repairs tried, as one barrier orders whatever
+//! is before it and after it: each changed kernel is compiled once, and runs once for each setting of a
 //! dispatch, whichever pair of instructions is asked about.
 
 use std::cell::{Cell, RefCell};

@@ -1,4 +1,4 @@
-//! What the rules demand, in a sentence each, for lists of rules.
+//! Descriptions of the rules: the demand of each in a sentence, for lists of rules.
 
 use super::super::{Hazard, Rule};
 

@@ -1,4 +1,4 @@
-//! What checked mode found in a run and in its runs in other orders: as JSON, as text, and as the exit status.
+//! Findings of checked mode in a run and in its runs in other orders: as JSON, as text, and as the exit status.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What the command line names: scripts, and in checked mode shaders and lists of launches.
+//! Test cases that the command line names: scripts, and in checked mode shaders and lists of launches.
 
 use std::path::{Path, PathBuf};
 

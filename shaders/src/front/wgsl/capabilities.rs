@@ -1,4 +1,4 @@
-//! What of naga's language is supported.
+//! Supported capabilities of naga's language.
 
 use naga::valid::Capabilities;
 

@@ -1,4 +1,4 @@
-//! What the linearization of control flow remembers from block to block.
+//! State of control-flow linearization, which is kept from block to block.
 
 use cranelift_entity::SecondaryMap;
 use foldhash::HashMap;

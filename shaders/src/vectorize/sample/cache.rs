@@ -1,4 +1,4 @@
-//! What the samples of a block share: descriptors, coordinates and addresses that are computed once.
+//! Cache of the samples of a block: descriptors, coordinates and addresses that are computed once.
 
 use foldhash::{HashMap, HashSet};
 

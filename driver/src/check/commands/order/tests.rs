@@ -1,4 +1,4 @@
-//! What lists of dependencies make of an access, and which condition fails first.
+//! Dependency chains of an access for lists of dependencies, and the condition that fails first.
 
 use super::*;
 

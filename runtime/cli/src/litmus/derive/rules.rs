@@ -1,4 +1,4 @@
-//! What a shader's accesses, atomics and barriers are in the memory model, by the rules of its language
+//! Memory-model operations of a shader's accesses, atomics and barriers, by the rules of its language
 //! ([`MemoryModel`]).
 
 pub(super) use spelter_driver::check::scope;

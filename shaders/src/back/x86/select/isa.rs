@@ -1,4 +1,4 @@
-//! What instruction selection needs of a vector instruction set, as a trait.
+//! Vector instruction sets as a trait: all that instruction selection needs of one.
 //!
 //! The walk and everything that selects scalars are generic (`impl<V: VectorIsa> Select<'_, V>`) and reach vectors only
 //! through this trait. Vector code is written in `impl Select<'_, Avx512>` and `impl Select<'_, Avx2>`: an instruction

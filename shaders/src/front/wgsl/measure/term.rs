@@ -1,4 +1,4 @@
-//! What is known of an expression before naga sees it: the size of its value, and the size of what naga has written for
+//! Size estimate of an expression before naga sees it: the size of its value, and the size of what naga has written for
 //! it.
 
 use std::rc::Rc;
