@@ -7,83 +7,17 @@ use smallvec::SmallVec;
 use spelter_shaders::ir::Binding;
 
 use super::CommandBuffer;
+use super::dispatch_rules::{DISPATCH, DISPATCH_BASE, DISPATCH_INDIRECT, DispatchRules};
 use super::dispatch_state::BoundSet;
 use super::recorder::CommandRecorder;
 use crate::descriptor::{
-    COMPARE, DescriptorSet, DescriptorSetLayout, DescriptorSources, FORMAT, FlatDescriptors, SampleRule, ViewRule,
-    check_sample, spread_offsets,
+    DescriptorSet, DescriptorSetLayout, DescriptorSources, FlatDescriptors, check_sample, spread_offsets,
 };
 use crate::error::{Error, Misuse, require};
 use crate::exec::{DispatchState, DispatchWork, Groups, Work};
 use crate::limits::Limits;
-use crate::pipeline::{ComputePipeline, PipelineLayout, SlotRange};
+use crate::pipeline::{ComputePipeline, PipelineLayout};
 use crate::resource::{Buffer, BufferRules};
-
-/// Rules that all dispatch commands share; Vulkan gives each command its own VUIDs for them.
-struct DispatchRules {
-    at: &'static str,
-    recording: &'static str,
-    pipeline: &'static str,
-    sets: &'static str,
-    push: &'static str,
-    view: &'static str,
-    numeric: &'static str,
-    filter: &'static str,
-    levels: &'static str,
-}
-
-macro_rules! dispatch_rules {
-    ($command:literal) => {
-        DispatchRules {
-            at: $command,
-            recording: concat!("VUID-", $command, "-commandBuffer-recording"),
-            pipeline: concat!("VUID-", $command, "-None-08606"),
-            sets: concat!("VUID-", $command, "-None-08600"),
-            push: concat!("VUID-", $command, "-None-08601"),
-            view: concat!("VUID-", $command, "-viewType-07752"),
-            numeric: concat!("VUID-", $command, "-format-07753"),
-            filter: concat!("VUID-", $command, "-magFilter-04553"),
-            levels: concat!("VUID-", $command, "-mipmapMode-04770"),
-        }
-    };
-}
-
-impl DispatchRules {
-    /// The error for a view that does not match the kernel's declaration.
-    fn view_misuse(&self, kernel: &ComputePipeline, at: &SlotRange, (rule, problem): (ViewRule, String)) -> Misuse {
-        let vuid = match rule {
-            ViewRule::Type => self.view,
-            ViewRule::Numeric => self.numeric,
-            ViewRule::Format => FORMAT,
-        };
-        Misuse::new(self.at, format!("`{}`, set {}, binding {}: {problem}", kernel.name(), at.set, at.binding), vuid)
-    }
-
-    /// The error for an image that is sampled through an unsuitable sampler.
-    fn sample_misuse(
-        &self,
-        kernel: &ComputePipeline,
-        [image, sampler]: [&SlotRange; 2],
-        why: (SampleRule, String),
-    ) -> Misuse {
-        let vuid = match why.0 {
-            SampleRule::Filter => self.filter,
-            SampleRule::Levels => self.levels,
-            SampleRule::Compare => COMPARE,
-        };
-        let (name, problem) = (kernel.name(), why.1);
-        let through = match (sampler.set, sampler.binding) {
-            place if place == (image.set, image.binding) => String::new(),
-            (set, binding) => format!(" through the sampler of set {set}, binding {binding}"),
-        };
-        let place = format!("set {}, binding {}{through}", image.set, image.binding);
-        Misuse::new(self.at, format!("`{name}` samples {place}: {problem}"), vuid)
-    }
-}
-
-const DISPATCH: DispatchRules = dispatch_rules!("vkCmdDispatch");
-const DISPATCH_BASE: DispatchRules = dispatch_rules!("vkCmdDispatchBase");
-const DISPATCH_INDIRECT: DispatchRules = dispatch_rules!("vkCmdDispatchIndirect");
 
 const INDIRECT_BUFFER: BufferRules = BufferRules {
     at: "vkCmdDispatchIndirect",

@@ -8,6 +8,7 @@ mod buffer;
 mod compute;
 mod conditional;
 mod dependency;
+mod dispatch_rules;
 mod dispatch_state;
 mod event;
 mod host;

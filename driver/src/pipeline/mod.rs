@@ -1,6 +1,7 @@
 //! Compute pipelines, shader modules and pipeline layouts; compilation and its caches.
 
 mod cache;
+mod checks;
 mod compute;
 mod deferred;
 mod layout;
@@ -11,8 +12,9 @@ mod stored;
 
 pub(crate) use cache::PipelineCache;
 pub use cache::{CacheStats, Origin};
-pub(crate) use compute::SlotRange;
-pub use compute::{ComputePipeline, check_workgroup, descriptor_type};
+pub(crate) use checks::SlotRange;
+pub use checks::{check_workgroup, descriptor_type};
+pub use compute::ComputePipeline;
 pub(crate) use deferred::Compilers;
 pub use layout::{PipelineLayout, PushRange};
 pub use module::{ShaderModule, ShaderStage, Specialization, SpecializedShader};

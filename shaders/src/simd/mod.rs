@@ -3,6 +3,7 @@
 //!
 //! `inst.rs` defines the instructions, `docs/simd.md` the text form and the rules that the verifier checks.
 
+mod address;
 pub(crate) mod builder;
 mod check_routine;
 mod cost;
@@ -31,12 +32,11 @@ mod verify_scalars;
 mod wide;
 mod workgroup_loop;
 
+pub use address::{Address, BoundedIndex, Elements, LaneAddress, Row, Segments, Spacing};
 pub use check_routine::CheckRoutine;
 pub use entities::{Block, Inst, Value};
 pub use hoist_shared_loads::hoist_shared_loads;
-pub use inst::{
-    Address, BlockCall, BoundedIndex, Elements, InstData, LANES, LaneAddress, Row, Segments, Spacing, pure_result,
-};
+pub use inst::{BlockCall, InstData, LANES, pure_result};
 pub use kernel::{BlockData, Kernel, SubgroupLoop, ValueDef};
 pub use merge_simd_blocks::merge_simd_blocks;
 pub use routine::Routine;
