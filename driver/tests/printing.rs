@@ -18,7 +18,8 @@ const KERNEL: &str = r#"OpCapability Shader
     OpMemoryModel Logical GLSL450
     OpEntryPoint GLCompute %main "main" %gid
     OpExecutionMode %main LocalSize 20 1 1
-    %text = OpString "word %u half %v2f %s"
+    %text = OpString "word %u half %v2f 100%%s %s %s"
+    %raw = OpString "x%sy"
     %name = OpString "of 100%"
     OpDecorate %gid BuiltIn GlobalInvocationId
     OpDecorate %words ArrayStride 4
@@ -61,7 +62,7 @@ const KERNEL: &str = r#"OpCapability Shader
     %f = OpConvertUToF %f32 %i
     %scaled = OpFMul %f32 %f %half
     %both = OpCompositeConstruct %v2f %scaled %half
-    %none = OpExtInst %void %printf 1 %text %i %both %name
+    %none = OpExtInst %void %printf 1 %text %i %both %raw %name
     OpBranch %join
     %join = OpLabel
     OpReturn
@@ -110,7 +111,7 @@ fn messages_come_with_the_ids_of_their_invocations() {
         let all = (0..60u32).step_by(3).flat_map(|i| [i, i]);
         let expected: Vec<Printed> = all
             .map(|i| {
-                let text = format!("word {i} half {:.6}, 0.500000 of 100%", f64::from(i) / 2.0);
+                let text = format!("word {i} half {:.6}, 0.500000 100%s x%sy of 100%", f64::from(i) / 2.0);
                 Printed { invocation: [i, 0, 0], text }
             })
             .collect();

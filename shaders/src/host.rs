@@ -90,7 +90,7 @@ impl Host {
 }
 
 /// A format string as of C's `printf`, with `%v3f` for vectors.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     /// The format string.
     pub text: String,
@@ -99,7 +99,7 @@ pub struct Message {
 }
 
 /// An operand of a message: a number of components of one type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MessageOperand {
     /// `b`ool, `i`nteger or `f`loat.
     pub kind: ComponentKind,
@@ -110,7 +110,7 @@ pub struct MessageOperand {
 }
 
 /// Type of an operand's components.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ComponentKind {
     /// 0 or 1.
     Bool,

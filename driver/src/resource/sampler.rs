@@ -83,10 +83,10 @@ impl Sampler {
         let record = Record {
             mag: filter(info.mag_filter)?,
             min: filter(info.min_filter)?,
-            mip: if info.mipmap_mode == vk::SamplerMipmapMode::LINEAR { Filter::Linear } else { Filter::Nearest },
+            mip: mipmap_mode(info.mipmap_mode)?,
             wrap: [u?, v?, w?],
             unnormalized: info.unnormalized_coordinates,
-            compare: info.compare.map_or(Compare::Never, compare),
+            compare: info.compare.map_or(Ok(Compare::Never), compare)?,
             lod_bias: info.mip_lod_bias,
             min_lod: info.min_lod,
             max_lod: info.max_lod,
@@ -174,6 +174,17 @@ fn filter(filter: vk::Filter) -> Result<Filter, Misuse> {
     }
 }
 
+fn mipmap_mode(mode: vk::SamplerMipmapMode) -> Result<Filter, Misuse> {
+    match mode {
+        vk::SamplerMipmapMode::NEAREST => Ok(Filter::Nearest),
+        vk::SamplerMipmapMode::LINEAR => Ok(Filter::Linear),
+        other => {
+            let problem = format!("mipmap mode {other:?} is not supported");
+            Err(Misuse::new(AT, problem, "VUID-VkSamplerCreateInfo-mipmapMode-parameter"))
+        }
+    }
+}
+
 fn wrap(mode: vk::SamplerAddressMode) -> Result<Wrap, Misuse> {
     Ok(match mode {
         vk::SamplerAddressMode::REPEAT => Wrap::Repeat,
@@ -188,8 +199,9 @@ fn wrap(mode: vk::SamplerAddressMode) -> Result<Wrap, Misuse> {
     })
 }
 
-fn compare(op: vk::CompareOp) -> Compare {
-    match op {
+fn compare(op: vk::CompareOp) -> Result<Compare, Misuse> {
+    Ok(match op {
+        vk::CompareOp::NEVER => Compare::Never,
         vk::CompareOp::LESS => Compare::Less,
         vk::CompareOp::EQUAL => Compare::Equal,
         vk::CompareOp::LESS_OR_EQUAL => Compare::LessOrEqual,
@@ -197,8 +209,11 @@ fn compare(op: vk::CompareOp) -> Compare {
         vk::CompareOp::NOT_EQUAL => Compare::NotEqual,
         vk::CompareOp::GREATER_OR_EQUAL => Compare::GreaterOrEqual,
         vk::CompareOp::ALWAYS => Compare::Always,
-        _ => Compare::Never,
-    }
+        other => {
+            let problem = format!("comparison {other:?} is not supported");
+            return Err(Misuse::new(AT, problem, "VUID-VkSamplerCreateInfo-compareEnable-01080"));
+        }
+    })
 }
 
 fn border(color: vk::BorderColor) -> Result<[u32; 4], Misuse> {

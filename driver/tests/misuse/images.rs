@@ -238,6 +238,10 @@ pub(super) const RULES: &[Rule] = &[
         texels(w, |i| i.compare = Some(vk::CompareOp::LESS))
     }),
     ("VUID-VkSamplerCreateInfo-magFilter-parameter", |w| sampler(w, |i| i.mag_filter = vk::Filter::CUBIC_EXT)),
+    ("VUID-VkSamplerCreateInfo-mipmapMode-parameter", |w| {
+        sampler(w, |i| i.mipmap_mode = vk::SamplerMipmapMode::from_raw(2))
+    }),
+    ("VUID-VkSamplerCreateInfo-compareEnable-01080", |w| sampler(w, |i| i.compare = Some(vk::CompareOp::from_raw(8)))),
     ("VUID-VkSamplerCreateInfo-addressModeU-parameter", |w| {
         sampler(w, |i| i.address_modes[2] = vk::SamplerAddressMode::from_raw(9))
     }),

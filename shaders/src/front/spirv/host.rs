@@ -28,7 +28,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `DebugPrintf`. Since it is non-semantic, operands that cannot be printed are left out.
+    /// `DebugPrintf`. Since it is non-semantic, a message with an operand that cannot be printed is left out.
     pub(super) fn debug_printf(&mut self, operands: &[Id]) -> InstResult<()> {
         let (Some(&1), Some(&format)) = (operands.get(1), operands.get(2)) else { return Ok(()) };
         let Some(text) = self.text(format) else { return Ok(()) };
@@ -37,10 +37,16 @@ impl Translator<'_> {
         let ids = (0..3).map(|component| self.builtin(BuiltIn::GlobalInvocationId, component));
         let mut args: smallvec::SmallVec<[Value; 4]> = ids.collect();
         let mut message = Message { text, operands: Vec::new() };
+        // Where the search for the next `%s` starts: texts that were put in have none.
+        let mut rest = 0;
         for &id in &operands[3..] {
             if let Some(text) = self.text(id) {
-                // Replaces the next `%s` by the text.
-                message.text = message.text.replacen("%s", &text.replace('%', "%%"), 1);
+                if let Some(at) = string_conversion(&message.text, rest) {
+                    let text = text.replace('%', "%%");
+                    message.text.replace_range(at..at + 2, &text);
+                    rest = at + text.len();
+                }
+                self.spend(message.text.len() / 16)?;
                 continue;
             }
             let value = self.value(id)?;
@@ -69,12 +75,16 @@ impl Translator<'_> {
         if args.len() > MAX_MESSAGE_WORDS as usize {
             return Ok(());
         }
-        let messages = &mut self.builder.kernel().messages;
-        let known = messages.iter().position(|other| *other == message);
-        let number = known.unwrap_or(messages.len()) as u32;
-        if known.is_none() {
-            messages.push(message);
-        }
+        let number = match self.messages.get(&message) {
+            Some(&known) => known,
+            None => {
+                let messages = &mut self.builder.kernel().messages;
+                let number = messages.len() as u32;
+                messages.push(message.clone());
+                self.messages.insert(message, number);
+                number
+            }
+        };
         self.builder.push(InstData::Print { message: number, args });
         Ok(())
     }
@@ -84,4 +94,18 @@ impl Translator<'_> {
         let inst = self.sections.strings.get(&id)?;
         text(self.sections.words.operands(inst)).ok()
     }
+}
+
+/// The byte where the next `%s` of a format starts, from `start` on. `%%` is a percent sign.
+fn string_conversion(format: &str, start: usize) -> Option<usize> {
+    let bytes = format.as_bytes();
+    let mut at = start;
+    while let Some(&[byte, next]) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        match (byte, next) {
+            (b'%', b's') => return Some(at),
+            (b'%', b'%') => at += 2,
+            _ => at += 1,
+        }
+    }
+    None
 }

@@ -19,6 +19,7 @@ use super::types::{SpirvType, Types};
 use super::variables::Variables;
 use super::words::{Id, Inst, InstResult, op_name, operand};
 use crate::front::room::Growth;
+use crate::host::Message;
 use crate::ir::{Access, Builder, Value};
 
 /// Instructions of a kernel, at most.
@@ -57,6 +58,8 @@ pub(super) struct Translator<'m> {
     pub(super) calls: Vec<Id>,
     /// Number of inlined calls.
     pub(super) inlined: usize,
+    /// The number of each message of the kernel.
+    pub(super) messages: HashMap<Message, u32>,
     materialised: HashMap<Id, Composite>,
     work: usize,
     growth: Growth<'m>,
@@ -81,6 +84,7 @@ impl<'m> Translator<'m> {
             frame,
             calls: Vec::new(),
             inlined: 0,
+            messages: HashMap::default(),
             materialised: HashMap::default(),
             work: 0,
             growth,

@@ -203,7 +203,10 @@ impl Isa {
 
     /// The view of a whole vector register.
     pub(super) fn view(self) -> View {
-        if self == Self::Avx512 { View::Zmm } else { View::Ymm }
+        match self {
+            Self::Avx512 => View::Zmm,
+            Self::Avx2 => View::Ymm,
+        }
     }
 
     /// Size of a vector register in bytes.
