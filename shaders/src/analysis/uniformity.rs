@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::lane_affine::{LaneOffsetTable, OperandShape, Shape, trailing_zeros};
 use super::reconvergence::Linearization;
-use super::{Dominators, Loops, predecessors};
+use super::{Dominators, Loops, Range, Ranges, predecessors};
 use crate::image::{Field, ROW_ALIGNMENT};
 use crate::ir::{Block, BufferSpace, BuiltIn, Inst, InstData, Kernel, Place, SubgroupOp, Type, Value, VariableSpace};
 
@@ -397,17 +397,18 @@ impl<'a> Solver<'a> {
     /// Known trailing zeros of an instruction's result.
     fn zeros_of(&self, data: &InstData) -> u8 {
         match data {
-            InstData::Const { bits, .. } => trailing_zeros::of_constant(*bits),
+            InstData::Const { bits, .. } => Range::exact(*bits as u32).zeros,
             InstData::BuiltIn { builtin, component } => {
                 trailing_zeros::of_builtin(*builtin, *component, self.kernel.workgroup_size)
             }
-            InstData::Pure { op, args } => match args[..] {
-                [a, b] => {
-                    let second = self.kernel.constant(b).map(|bits| bits as u32);
-                    trailing_zeros::of_binary(*op, [self.zeros[a], self.zeros[b]], second)
-                }
-                _ => 0,
-            },
+            InstData::Pure { op, args } => {
+                let base = |&arg: &Value| match self.kernel.constant(arg) {
+                    Some(bits) => Range::exact(bits as u32),
+                    None => Range::ANY.with_zeros(self.zeros[arg].into()),
+                };
+                let bases: SmallVec<[Range; 4]> = args.iter().map(base).collect();
+                Ranges::evaluate(*op, &bases).zeros
+            }
             InstData::Select { then, otherwise, .. } => self.zeros[*then].min(self.zeros[*otherwise]),
             // With any other pitch, all rows but the first are out of bounds.
             InstData::ImageField { field: Field::RowPitch | Field::OuterPitch, .. } => {

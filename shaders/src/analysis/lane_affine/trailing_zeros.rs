@@ -1,18 +1,14 @@
 //! Known trailing zeros of uniform values and of the bases of lane-affine values.
 //!
 //! If the lowest `n` bits of a base are zero and the lane offsets are below 2^n, base plus offset equals base `or`
-//! offset: masks and shifts of the value are masks and shifts of the offsets.
+//! offset: masks and shifts of the value are masks and shifts of the offsets. Operations on bases are those of the
+//! value-range analysis.
 
 use crate::abi::SUBGROUP_SIZE;
-use crate::ir::{BuiltIn, Op};
+use crate::ir::BuiltIn;
 
 /// Trailing zeros of 0.
 pub(in crate::analysis) const ALL: u8 = 32;
-
-/// Trailing zeros of a constant.
-pub(in crate::analysis) fn of_constant(bits: u64) -> u8 {
-    (bits as u32).trailing_zeros() as u8
-}
 
 /// Trailing zeros that a built-in's base (its value in lane 0) has in all subgroups.
 pub(in crate::analysis) fn of_builtin(builtin: BuiltIn, component: u8, size: [u32; 3]) -> u8 {
@@ -31,20 +27,6 @@ pub(in crate::analysis) fn of_builtin(builtin: BuiltIn, component: u8, size: [u3
         BuiltIn::LocalInvocationId => local(),
         BuiltIn::GlobalInvocationId => local().min(size.trailing_zeros() as u8),
         BuiltIn::NumWorkgroups | BuiltIn::WorkgroupId | BuiltIn::NumSubgroups | BuiltIn::SubgroupId => 0,
-    }
-}
-
-/// Trailing zeros of an operation's result, from those of its two bases; `second` is the second operand if constant.
-pub(in crate::analysis) fn of_binary(op: Op, [a, b]: [u8; 2], second: Option<u32>) -> u8 {
-    match (op, second) {
-        (Op::IAdd | Op::ISub | Op::Or | Op::Xor, _) => a.min(b),
-        (Op::And, Some(mask)) if low_bits(mask, a) == mask => ALL,
-        (Op::And, _) => a.max(b),
-        (Op::IMul, _) => (a + b).min(ALL),
-        (Op::Shl, Some(amount)) => (a + (amount & 31) as u8).min(ALL),
-        (Op::LShr | Op::AShr, Some(_)) if a == ALL => ALL,
-        (Op::LShr | Op::AShr, Some(amount)) => a.saturating_sub((amount & 31) as u8),
-        _ => 0,
     }
 }
 

@@ -45,7 +45,7 @@ impl Range {
         self.zeros_unless_max = self.zeros_unless_max.max(self.zeros);
         self.high &= !((1 << self.zeros) - 1);
         self.low = self.low.min(self.high);
-        self
+        if self.high == 0 { Self::exact(0) } else { self }
     }
 
     /// The value, if the range has a single one.

@@ -117,6 +117,7 @@ fn bits(op: Op, a: Range, b: Range) -> Option<Range> {
         },
         Op::LShr => shifted_right(a, b),
         Op::AShr if a.is_natural() => shifted_right(a, b),
+        Op::AShr => Range::ANY.with_zeros(b.value().map_or(0, |by| u32::from(a.zeros).saturating_sub(by % 32))),
         _ => return None,
     })
 }

@@ -257,35 +257,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
 
     /// Whether all lanes are provably below 32: the range of valid shift amounts.
     fn is_shift_amount(&self, value: Value) -> bool {
-        self.upper_bound(value, 4) < 32
-    }
-
-    /// Unsigned upper bound of the value in any lane; follows at most `steps` definitions.
-    fn upper_bound(&self, value: Value, steps: u32) -> u64 {
-        let anything = u64::from(u32::MAX);
-        if let Some(bits) = self.constant(value) {
-            return bits;
-        }
-        let Some(data) = self.kernel.definition(self.uses.canonical(value)) else { return anything };
-        if steps == 0 {
-            return anything;
-        }
-        let (op, args) = match data {
-            InstData::Pure { op, args } => (op, args),
-            InstData::Splat { value } => return self.upper_bound(*value, steps - 1),
-            InstData::Select { then, otherwise, .. } => {
-                return self.upper_bound(*then, steps - 1).max(self.upper_bound(*otherwise, steps - 1));
-            }
-            _ => return anything,
-        };
-        let bound = |operand: usize| self.upper_bound(args[operand], steps - 1);
-        match (op, args.get(1).and_then(|&amount| self.constant(amount))) {
-            (Op::LShr, Some(amount)) => bound(0) >> (amount & 31),
-            (Op::And, _) | (Op::UMin, _) => bound(0).min(bound(1)),
-            (Op::IAdd, _) => Some(bound(0) + bound(1)).filter(|&sum| sum <= anything).unwrap_or(anything),
-            (Op::BoolToInt, _) => 1,
-            _ => anything,
-        }
+        self.bounds.of(value) < 32
     }
 
     /// The operand of a deferred negation of floats and true; any other value and false.

@@ -1,73 +1,79 @@
-//! Unsigned upper bounds of 32-bit scalars, from constants and from subgroup-loop counters: accesses that are provably
-//! in bounds need no check.
+//! Unsigned upper bounds of 32-bit scalars and of the lanes of vectors, from constants, operations and subgroup-loop
+//! counters: accesses that are provably in bounds need no check, and shifts by small amounts no mask.
+//!
+//! The transfer functions are those of the value-range analysis of the scalar IR, whose operations have the same
+//! meaning here.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
+use crate::analysis::{Range, Ranges};
 use crate::ir::Op;
 use crate::simd::{Block, InstData, Kernel, Type, Value};
 
-/// The upper bound of each value.
+/// The range of each value: of a vector, in any of its lanes.
 #[derive(Debug)]
-pub(super) struct UpperBounds(SecondaryMap<Value, u32>);
+pub(super) struct UpperBounds(SecondaryMap<Value, Range>);
 
 /// Arguments of a block parameter, each with the branch condition if it is the first target of a branch.
 pub(super) type Passed = SmallVec<[(Value, Option<Value>); 2]>;
 
 impl UpperBounds {
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let mut bounds = Self(SecondaryMap::with_default(u32::MAX));
+        let mut bounds = Self(SecondaryMap::with_default(Range::ANY));
         let passed = passed(kernel);
         for &block in &kernel.layout {
             for (position, &param) in kernel.blocks[block].params.iter().enumerate() {
-                if kernel.ty(param) == Type::S32 {
+                if is_word(kernel, param) {
                     let all = passed[block].get(position).into_iter().flatten();
-                    bounds.0[param] = all.map(|&passed| bounds.of_passed(kernel, passed)).max().unwrap_or(u32::MAX);
+                    let ranges = all.map(|&passed| bounds.of_passed(kernel, passed));
+                    bounds.0[param] = ranges.reduce(Range::join).unwrap_or(Range::ANY);
                 }
             }
             for &inst in &kernel.blocks[block].insts {
                 if let [result] = *kernel.results[inst].as_slice()
-                    && kernel.ty(result) == Type::S32
-                    && let Some(found) = bounds.of_inst(&kernel.insts[inst])
+                    && is_word(kernel, result)
                 {
-                    bounds.0[result] = found;
+                    bounds.0[result] = bounds.of_inst(&kernel.insts[inst]);
                 }
             }
         }
         bounds
     }
 
-    /// The upper bound of an `s32`.
+    /// The upper bound of an `s32`, or of the words of a `v32`.
     pub(super) fn of(&self, value: Value) -> u32 {
-        self.0[value]
+        self.0[value].high
     }
 
-    /// The bound of a back edge's argument is not known yet, unless the loop condition `argument < limit` gives it.
-    fn of_passed(&self, kernel: &Kernel, (value, condition): (Value, Option<Value>)) -> u32 {
-        let limit = match condition.and_then(|condition| kernel.definition(condition)) {
+    /// The range of a back edge's argument is not known yet, unless the loop condition `argument < limit` gives it.
+    fn of_passed(&self, kernel: &Kernel, (value, condition): (Value, Option<Value>)) -> Range {
+        let range = self.0[value];
+        match condition.and_then(|condition| kernel.definition(condition)) {
             Some(InstData::Pure { op: Op::ULt, args }) if args[0] == value => {
-                kernel.constant(args[1]).and_then(|limit| (limit as u32).checked_sub(1))
+                let max = kernel.constant(args[1]).and_then(|limit| (limit as u32).checked_sub(1));
+                max.map_or(range, |max| range.meet(Range::up_to(max)))
             }
-            _ => None,
-        };
-        limit.unwrap_or(u32::MAX).min(self.of(value))
-    }
-
-    fn of_inst(&self, data: &InstData) -> Option<u32> {
-        match data {
-            &InstData::Const { ty: Type::S32, bits } => Some(bits as u32),
-            InstData::Pure { op, args } => {
-                let all: SmallVec<[u32; 4]> = args.iter().map(|&arg| self.of(arg)).collect();
-                match (op, &all[..]) {
-                    (Op::IAdd, &[a, b]) => a.checked_add(b),
-                    (Op::IMul, &[a, b]) => a.checked_mul(b),
-                    (Op::And | Op::UMin, &[a, b]) => Some(a.min(b)),
-                    _ => None,
-                }
-            }
-            _ => None,
+            _ => range,
         }
     }
+
+    fn of_inst(&self, data: &InstData) -> Range {
+        match data {
+            InstData::Const { bits, .. } => Range::exact(*bits as u32),
+            InstData::Splat { value } => self.0[*value],
+            InstData::Select { then, otherwise, .. } => self.0[*then].join(self.0[*otherwise]),
+            InstData::Pure { op, args } => {
+                let args: SmallVec<[Range; 4]> = args.iter().map(|&arg| self.0[arg]).collect();
+                Ranges::evaluate(*op, &args)
+            }
+            _ => Range::ANY,
+        }
+    }
+}
+
+fn is_word(kernel: &Kernel, value: Value) -> bool {
+    matches!(kernel.ty(value), Type::S32 | Type::V32)
 }
 
 /// For each block with parameters, the incoming arguments of each.
