@@ -1,4 +1,5 @@
-//! Steps of kernels with checks: report to an observer what the invocation accesses. In a run without one they do nothing.
+//! Steps of kernels with checks: report to an observer what the invocation accesses. In a run without one they do
+//! nothing.
 
 use super::code::Step;
 use super::env::Env;

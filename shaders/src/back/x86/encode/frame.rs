@@ -96,8 +96,8 @@ impl Frame {
     }
 
     /// Calls the routine whose number is in the third argument register, on the caller's stack, since the worker's has
-    /// only room for the frame. The frame is `frame_offset` bytes above `base`. Clobbers the caller-saved registers; `eax` is
-    /// nonzero if the kernel must end.
+    /// only room for the frame. The frame is `frame_offset` bytes above `base`. Clobbers the caller-saved registers;
+    /// `eax` is nonzero if the kernel must end.
     pub(super) fn call(&self, asm: &mut Assembler<'_>, (base, frame_offset): (Register, i32)) {
         let function = at(Register::RDI, offset::CALL);
         if !self.on_worker_stack {
