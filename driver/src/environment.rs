@@ -18,10 +18,10 @@ pub fn variable(name: &str) -> Option<OsString> {
         // If the auxiliary vector cannot be read, the process is not trusted.
         std::fs::read("/proc/self/auxv").map_or(true, |vector| is_secure(&vector))
     });
-    believed(secure, std::env::var_os(name))
+    trusted(secure, std::env::var_os(name))
 }
 
-fn believed(secure: bool, value: Option<OsString>) -> Option<OsString> {
+fn trusted(secure: bool, value: Option<OsString>) -> Option<OsString> {
     value.filter(|value| !secure && !value.is_empty())
 }
 
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn a_secure_process_ignores_all_variables() {
         let value = || Some(OsString::from("/tmp/trace.json"));
-        assert_eq!((believed(false, value()), believed(true, value())), (value(), None));
-        assert_eq!(believed(false, Some(OsString::new())), None);
+        assert_eq!((trusted(false, value()), trusted(true, value())), (value(), None));
+        assert_eq!(trusted(false, Some(OsString::new())), None);
         assert!(variable("PATH").is_some(), "this process has the rights of its caller");
     }
 }

@@ -163,7 +163,7 @@ proptest! {
     }
 }
 
-/// A dispatch may be divided anywhere, also within a row of workgroups: each workgroup runs once.
+/// A dispatch may be divided anywhere, also within a run of workgroups: each workgroup runs once.
 #[test]
 fn every_workgroup_runs_once_however_they_are_shared_out() {
     const GROUPS: [u32; 3] = [7, 3, 1];

@@ -89,7 +89,7 @@ pub(crate) fn send(owner: Owner, message: &Message) {
 }
 
 /// Sends a message to the messengers of the instance that want it; never prints it.
-pub(crate) fn tell(owner: Owner, message: &Message) {
+pub(crate) fn send_to_messengers(owner: Owner, message: &Message) {
     notify(owner, message);
 }
 

@@ -274,7 +274,7 @@ struct Entries<T> {
 /// Entries that are added at once, at least.
 const MIN_GROWTH: usize = 256;
 
-/// Generations are modulo this number: a stale handle is detected unless exactly a multiple of so many objects of its
+/// Generations are modulo this number: a stale handle is detected unless exactly a multiple of this many objects of its
 /// type were created since, and the last of them has its place.
 const GENERATIONS: u32 = 1 << 24;
 

@@ -131,7 +131,7 @@ fn forks_during_calls(gpu: &Gpu) {
     unsafe { device.destroy_fence(kept, None) };
 }
 
-/// Forks so many times, one child after the other, and returns their statuses: 0 unless `in_child` panics or hangs.
+/// Forks this many times, one child after the other, and returns their statuses: 0 unless `in_child` panics or hangs.
 fn fork_each(forks: u32, in_child: impl Fn()) -> Vec<c_int> {
     let fork_once = || match unsafe { fork() } {
         0 => unsafe {

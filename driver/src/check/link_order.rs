@@ -54,7 +54,7 @@ struct State {
 
 /// The members of an instance of a barrier that have come so far.
 #[derive(Debug, Default)]
-struct Meeting {
+struct Arrivals {
     clock: Clock,
     members: Vec<(u32, Index, bool)>,
 }
@@ -65,7 +65,7 @@ struct Links<'a> {
     states: Vec<State>,
     /// The last write of each atomic location, with the heads of the release sequences that it belongs to.
     last: HashMap<u32, (Index, Vec<Head>)>,
-    meetings: HashMap<u32, Meeting>,
+    arrivals: HashMap<u32, Arrivals>,
     known: Vec<Vec<(Index, Clock)>>,
     /// What may yet be done.
     links: usize,
@@ -85,7 +85,7 @@ impl LinkOrder {
             class,
             states: vec![State::default(); threads],
             last: HashMap::default(),
-            meetings: HashMap::default(),
+            arrivals: HashMap::default(),
             known: vec![Vec::new(); threads],
             links: MAX_LINKS,
             joins: MAX_JOINED,
@@ -248,21 +248,21 @@ impl Links<'_> {
             let fence = self.states[thread as usize].fence.as_ref().map(|(head, _)| head);
             fence.filter(|head| head.scope >= level).cloned()
         };
-        let mut meeting = self.meetings.remove(&which).unwrap_or_default();
+        let mut arrived = self.arrivals.remove(&which).unwrap_or_default();
         if let Some(head) = own {
-            meeting.clock = self.joined(&meeting.clock, &head.clock);
+            arrived.clock = self.joined(&arrived.clock, &head.clock);
         }
-        meeting.members.push((thread, index, reaches && self.acquires(operation)));
-        if meeting.members.len() < all {
-            self.meetings.insert(which, meeting);
+        arrived.members.push((thread, index, reaches && self.acquires(operation)));
+        if arrived.members.len() < all {
+            self.arrivals.insert(which, arrived);
             return;
         }
-        for (thread, index, acquires) in meeting.members {
+        for (thread, index, acquires) in arrived.members {
             if acquires {
-                self.learn(thread, &meeting.clock, index);
-            } else if !meeting.clock.is_empty() {
+                self.learn(thread, &arrived.clock, index);
+            } else if !arrived.clock.is_empty() {
                 let mut met = std::mem::take(&mut self.states[thread as usize].met);
-                self.add(&mut met, &Head { scope: level, by: thread, clock: meeting.clock.clone() });
+                self.add(&mut met, &Head { scope: level, by: thread, clock: arrived.clock.clone() });
                 self.states[thread as usize].met = met;
             }
         }

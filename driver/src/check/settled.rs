@@ -18,7 +18,7 @@ use super::finding::Finding;
 
 /// Dispatches in a row of which all suspicions are confirmed, and nothing else is found, before the next ones count as
 /// such: other data may show other races.
-const ENOUGH: u32 = 4;
+const MIN_IN_VAIN: u32 = 4;
 
 /// What makes suspicions of several dispatches one kind.
 type SuspicionKey = (Site, Distance, bool, Relation, Cause);
@@ -49,7 +49,7 @@ impl Settled {
         let is_known = |candidates: &Candidates| {
             known.errors.get(&key(&candidates.kind)).is_some_and(|error| checker.counts(error))
         };
-        if known.in_vain < ENOUGH || !kinds.iter().all(is_known) {
+        if known.in_vain < MIN_IN_VAIN || !kinds.iter().all(is_known) {
             return false;
         }
         known.known += 1;

@@ -82,7 +82,7 @@ impl Snapshot {
         self.bytes
     }
 
-    /// Memory for so many bytes.
+    /// Memory for this many bytes.
     fn room(&mut self, bytes: u64) -> Option<GuestSlice> {
         if bytes == 0 {
             return Some(GuestSlice::EMPTY);

@@ -12,9 +12,9 @@ use spelter_shaders::guest::GuestSlice;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use super::snapshot::PAGE;
 
-/// Ranges from so many bytes on are asked about: reading less is as fast.
+/// Ranges from this many bytes on are asked about: reading less is as fast.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-const WORTH: u64 = 4 << 20;
+const MIN_ASKED_BYTES: u64 = 4 << 20;
 
 /// The pages of a range that are untouched.
 pub(super) struct Untouched {
@@ -30,7 +30,7 @@ impl Untouched {
     /// As it is now.
     pub(super) fn of(range: GuestSlice) -> Self {
         let start = range.address() as u64;
-        let flags = if range.len() < WORTH { None } else { flags(start..start + range.len()) };
+        let flags = if range.len() < MIN_ASKED_BYTES { None } else { flags(start..start + range.len()) };
         Self { flags: flags.unwrap_or_default(), before: start % PAGE }
     }
 

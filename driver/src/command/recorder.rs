@@ -58,12 +58,12 @@ struct KeptAlive {
 const KEPT_BY_ONE: usize = 64;
 
 /// Shorter lists are not reserved explicitly: they grow by amounts for which an allocation does not fail.
-const LARGE: usize = 1 << 12;
+const MIN_RESERVED: usize = 1 << 12;
 
 impl KeptAlive {
     /// Reserves memory for what one command keeps alive.
     fn make_room(&mut self) -> Result<(), OutOfHostMemory> {
-        if self.list.len() < LARGE {
+        if self.list.len() < MIN_RESERVED {
             return Ok(());
         }
         host_memory::reserve(&mut self.list, KEPT_BY_ONE)?;
@@ -128,7 +128,7 @@ impl CommandRecorder {
     pub(super) fn make_room(&mut self, commands: usize) -> Result<(), OutOfHostMemory> {
         self.phases.make_room(commands)?;
         self.kept.make_room()?;
-        if self.used.len() >= LARGE { host_memory::reserve(&mut self.used, KEPT_BY_ONE) } else { Ok(()) }
+        if self.used.len() >= MIN_RESERVED { host_memory::reserve(&mut self.used, KEPT_BY_ONE) } else { Ok(()) }
     }
 
     /// Adds a command to the current phase.

@@ -21,7 +21,7 @@ const SHARE_WARM: u64 = 15_000;
 /// Nanoseconds of work per additional thread.
 const PER_MEMBER: u64 = 20_000;
 /// Units that one thread may take at once before their cost is known, even if fewer would be left for others.
-const FEW_UNITS: u64 = 4;
+const MIN_CHUNK_UNITS: u64 = 4;
 
 /// A phase that a visit left in the middle.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl PhaseRun<'_> {
                 break;
             }
             // At most what a crew's thread would take, since the cost of the next units is unknown.
-            chunk = chunk.saturating_mul(2).min(((units - done) / (4 * workers)).max(FEW_UNITS)).min(max_units);
+            chunk = chunk.saturating_mul(2).min(((units - done) / (4 * workers)).max(MIN_CHUNK_UNITS)).min(max_units);
             if units - done >= min_left && started.is_some_and(|at| at.elapsed() > Duration::from_nanos(SHARE_COLD)) {
                 break;
             }

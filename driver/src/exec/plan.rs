@@ -1,4 +1,4 @@
-//! The units of a phase: workgroups of its dispatches, 256 KiB pieces of its transfers.
+//! The units of a phase: workgroups of its dispatches, 256 KiB chunks of its transfers.
 //!
 //! Units are numbered across the commands of the phase, so that one counter shares them out among any number of
 //! workers, for any mix of commands.

@@ -11,7 +11,7 @@ use spelter_driver::{CheckedByEnvironment, Error, Observer, Semaphore, Semaphore
 use wgpu_types::BufferUses;
 
 use crate::buffer::Buffer;
-use crate::error::tell;
+use crate::error::report;
 use crate::memory::MemoryPool;
 use crate::recorder::QuerySet;
 
@@ -57,7 +57,7 @@ pub struct Queue {
 pub struct Fence(pub(crate) Semaphore);
 
 fn not_traced(problem: &str) {
-    tell(Level::Warn, format_args!("SPELTER_TRACE: {problem}"));
+    report(Level::Warn, format_args!("SPELTER_TRACE: {problem}"));
 }
 
 impl Device {

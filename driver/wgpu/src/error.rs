@@ -9,7 +9,7 @@ use spelter_driver::Error;
 use wgpu_hal::DeviceError;
 
 /// Says what wgpu has no place for. Tests seldom have a logger, and would see "device is lost" without a reason.
-pub(crate) fn tell(level: Level, text: impl Display) {
+pub(crate) fn report(level: Level, text: impl Display) {
     if log::max_level() == LevelFilter::Off {
         // A closed standard error is ignored.
         let _ = writeln!(std::io::stderr(), "spelter: {text}");
@@ -22,15 +22,15 @@ pub(crate) fn tell(level: Level, text: impl Display) {
 pub(crate) fn device_error(error: Error) -> DeviceError {
     match error {
         Error::OutOfMemory | Error::OutOfHostMemory(_) | Error::TooMuchPrivate(_) | Error::OutOfPoolMemory(_) => {
-            tell(Level::Warn, &error);
+            report(Level::Warn, &error);
             DeviceError::OutOfMemory
         }
         Error::DeviceLost(_) => {
-            tell(Level::Error, &error);
+            report(Level::Error, &error);
             DeviceError::Lost
         }
         Error::Misuse(_) | Error::Options(_) | Error::Shader(_) => {
-            tell(Level::Error, &error);
+            report(Level::Error, &error);
             DeviceError::Unexpected
         }
     }
@@ -39,6 +39,6 @@ pub(crate) fn device_error(error: Error) -> DeviceError {
 /// The error of a call that a compute device cannot run. wgpu's validation refuses such calls first, since the adapter
 /// does not claim their features.
 pub(crate) fn computes_only(call: &str) -> DeviceError {
-    tell(Level::Error, format_args!("{call}: Spelter computes only"));
+    report(Level::Error, format_args!("{call}: Spelter computes only"));
     DeviceError::Unexpected
 }

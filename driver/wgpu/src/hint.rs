@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use log::Level;
 
-use crate::error::tell;
+use crate::error::report;
 
 /// The lines of a workspace's `Cargo.toml` that optimise this crate and what it uses, also in the dev profile.
 const LINES: &str = "[profile.dev.package.\"*\"]\nopt-level = 2";
@@ -16,6 +16,6 @@ pub(crate) fn of_profile() {
     if env!("SPELTER_WGPU_OPT_LEVEL") == "0" && !IS_GIVEN.swap(true, Ordering::Relaxed) {
         let text = "the kernel compiler is built without optimisation, which makes pipelines and dispatches slow. Add \
                     to the Cargo.toml of your workspace:";
-        tell(Level::Warn, format_args!("{text}\n{LINES}"));
+        report(Level::Warn, format_args!("{text}\n{LINES}"));
     }
 }

@@ -10,7 +10,7 @@ use spelter_driver::{DeviceOptions, MAX_WORKERS};
 use wgpu_types::{AdapterInfo, Backend, DeviceType, Features, Limits};
 
 use crate::device::Environment;
-use crate::error::tell;
+use crate::error::report;
 use crate::{capabilities, open};
 
 /// Worker threads of a device by default, at most: a test program opens a device for each of its tests.
@@ -195,7 +195,7 @@ fn set<T>(variable: &impl Fn(&str) -> Option<String>, name: &str, option: &mut T
     let Some(text) = variable(name) else { return };
     match parse(&text) {
         Some(value) => *option = value,
-        None => tell(Level::Warn, format_args!("{name}={text} is not understood and counts as not set")),
+        None => report(Level::Warn, format_args!("{name}={text} is not understood and counts as not set")),
     }
 }
 

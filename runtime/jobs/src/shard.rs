@@ -30,7 +30,7 @@ impl Shard {
         items.skip(index).step_by(of)
     }
 
-    /// How many of so many jobs belong to the part.
+    /// How many of this many jobs belong to the part.
     pub(super) fn count(self, jobs: u64) -> u64 {
         jobs.saturating_sub(self.index).div_ceil(self.of)
     }

@@ -45,7 +45,7 @@ impl Context {
     /// Respecifies an image with another size in texels: width, height, depth. Format, levels, layers and number of
     /// dimensions stay. See [`Context::resize`]; slots show the same levels and layers of the new object.
     ///
-    /// Errors as for buffers, and [`Error::Misuse`] if an image of that size cannot have so many levels.
+    /// Errors as for buffers, and [`Error::Misuse`] if an image of that size cannot have that many levels.
     ///
     /// ```
     /// use spelter::{ClearColor, vk};

@@ -22,7 +22,7 @@ use crate::resource::{HostCopyGuard, Resource, ResourceState};
 use crate::trace::About;
 
 /// A buffer of at most this size is renamed even if little of it is written: new storage for it costs almost nothing.
-const SMALL: u64 = 64 << 10;
+const MAX_RENAMED_WHOLE: u64 = 64 << 10;
 /// The largest staging buffer, in bytes.
 const STAGING_CHUNK: usize = 4 << 20;
 
@@ -49,7 +49,7 @@ enum WriteStrategy {
 /// Memory pressure: if pending memory (replaced objects and staging buffers of batches that have not retired) is above
 /// its budget, the host first waits for the batches, of any context, that use the oldest of it, and reuses it.
 fn write_strategy(memory: &Memory, size: u64, len: u64, whole: bool, discard: bool) -> WriteStrategy {
-    let rename_pays = discard || size <= SMALL || size / 4 <= len;
+    let rename_pays = discard || size <= MAX_RENAMED_WHOLE || size / 4 <= len;
     let can_stage = len <= memory.budget / 4;
     match (whole, can_stage) {
         (true, _) if rename_pays => WriteStrategy::Rename,

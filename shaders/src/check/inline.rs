@@ -28,7 +28,7 @@ pub(crate) const SHARED_BYTES: u64 = 1 << 20;
 /// and the granule of the state.
 pub(super) const SHARED_PARTS: u64 = SHARED_BYTES + GRANULE;
 
-/// Where the cells of a variable begin in the planes of workgroup memory, if it has so many for each word.
+/// Where the cells of a variable begin in the planes of workgroup memory, if it has this many for each word.
 pub(crate) fn first_cell_of_variable(first: u64, scale: u32) -> u64 {
     if scale == 1 { first } else { SHARED_PARTS + MAX_SCALE * first }
 }

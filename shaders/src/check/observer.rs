@@ -116,8 +116,8 @@ pub trait Observer {
     /// The invocation waits at a control barrier.
     fn arrive(&mut self, by: Invocation, site: Site);
 
-    /// All invocations of the workgroup, which has so many, wait at one control barrier of it, and go on. By default it
-    /// is as many calls of [`Observer::arrive`], and one of [`Observer::release`].
+    /// All invocations of the workgroup, which has this many, wait at one control barrier of it, and go on. By default
+    /// it is as many calls of [`Observer::arrive`], and one of [`Observer::release`].
     fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
         (0..invocations).for_each(|local| self.arrive(Invocation { workgroup, local }, site));
         self.release(workgroup, Scope::Workgroup, None);
@@ -135,7 +135,7 @@ pub trait Observer {
     /// The invocation ends.
     fn end(&mut self, by: Invocation);
 
-    /// All invocations of the workgroup, which has so many, end. By default it is as many calls of [`Observer::end`].
+    /// All invocations of the workgroup, which has this many, end. By default it is as many calls of [`Observer::end`].
     fn ends(&mut self, workgroup: u64, invocations: u32) {
         (0..invocations).for_each(|local| self.end(Invocation { workgroup, local }));
     }

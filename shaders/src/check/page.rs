@@ -101,7 +101,7 @@ impl Page {
     }
 
     /// The cells of some words, of writes and of reads, if all their accesses have that attribute; `None`, too, where
-    /// the page has not so many words.
+    /// the page has fewer words.
     #[inline]
     pub(super) fn row(&mut self, words: Range<usize>, attribute: AttributeId) -> Option<(&mut [u32], &mut [u32])> {
         let alike = match &self.attributes {

@@ -1,5 +1,5 @@
 //! Cells for less than a word. Where all accesses through a descriptor or variable are of 2 bytes, or all of 1, its
-//! memory has a cell for each so many bytes, so that they need no history, and machine code may settle them.
+//! memory has a cell for each this many bytes, so that they need no history, and machine code may settle them.
 //!
 //! Such cells lie at addresses of their own, which no memory has, as if each were that of a word: the shadow makes no
 //! difference. A descriptor or variable has them only if nothing else accesses its memory (`offer.rs`).
@@ -60,7 +60,7 @@ impl Parts {
         self.start + cell.saturating_sub(self.at) / self.scale
     }
 
-    /// The bytes for which so many bytes of cells stand.
+    /// The bytes for which this many bytes of cells stand.
     pub(super) fn bytes(self, cells: u32) -> u32 {
         (cells / self.scale as u32).max(1)
     }

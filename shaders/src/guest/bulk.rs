@@ -14,7 +14,7 @@ impl GuestSlice {
         let part = self.slice(offset, into.len() as u64);
         let (inside, outside) = into.split_at_mut(part.len as usize);
         outside.fill(0);
-        if part.len >= LONG && part.move_out(inside) {
+        if part.len >= MIN_BULK_BYTES && part.move_out(inside) {
             return;
         }
         let (head, words) = part.whole_words();
@@ -36,7 +36,7 @@ impl GuestSlice {
     /// Writes bytes from `offset` on; bytes outside the range are dropped.
     pub fn write(self, offset: u64, from: &[u8]) {
         let part = self.slice(offset, from.len() as u64);
-        if part.len >= LONG && part.move_in(from) {
+        if part.len >= MIN_BULK_BYTES && part.move_in(from) {
             return;
         }
         let (head, words) = part.whole_words();
@@ -61,7 +61,7 @@ impl GuestSlice {
         let source = source.slice(from, len);
         let into = self.slice(to, source.len);
         let source = source.slice(0, into.len);
-        if into.len >= LONG && into.move_bytes(source) {
+        if into.len >= MIN_BULK_BYTES && into.move_bytes(source) {
             return;
         }
         let (into_head, into_words) = into.whole_words();
@@ -87,7 +87,7 @@ impl GuestSlice {
     pub fn fill(self, offset: u64, len: u64, word: u32) {
         let part = self.slice(offset, len);
         let part = part.slice(0, part.len / 4 * 4);
-        if part.len >= LONG && part.fill_words(word) {
+        if part.len >= MIN_BULK_BYTES && part.fill_words(word) {
             return;
         }
         let (head, words) = part.whole_words();
@@ -103,7 +103,7 @@ impl GuestSlice {
 }
 
 /// Minimum bytes for string instructions: below, their start-up cost dominates.
-const LONG: u64 = 512;
+const MIN_BULK_BYTES: u64 = 512;
 
 /// Words that a copy loads before it stores them.
 const BLOCK: usize = 8;

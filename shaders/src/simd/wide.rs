@@ -96,7 +96,7 @@ pub enum ContextField {
     NumWorkgroups(u8),
     /// `WorkgroupId`, component 0 to 2: `s32`.
     WorkgroupId(u8),
-    /// Exclusive upper bound of `WorkgroupId`'s component 0 in the row of workgroups to run: `s32`.
+    /// Exclusive upper bound of `WorkgroupId`'s component 0 in the run of workgroups to run: `s32`.
     RowEnd,
     /// Address of the push constants: `s64`.
     Push,

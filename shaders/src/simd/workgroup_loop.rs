@@ -1,4 +1,4 @@
-//! The workgroup loop: one call of the machine code runs a row of workgroups, adjacent in x, and computes once what is
+//! The workgroup loop: one call of the machine code runs a run of workgroups, adjacent in x, and computes once what is
 //! invariant in the row.
 //!
 //! The entry is split in two. Instructions that depend on `WorkgroupId.x`, have an effect, or read memory that

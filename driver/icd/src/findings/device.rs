@@ -98,7 +98,7 @@ impl DeviceFindings {
     pub(crate) fn finish(self: &Arc<Self>) {
         if self.process.is_current() {
             self.process.remove(self);
-            self.process.tell(self.owner);
+            self.process.call_messengers(self.owner);
         }
     }
 

@@ -54,6 +54,6 @@ pub(crate) fn after(call: &str) {
 pub(crate) fn deliver(owner: Owner) {
     if let Some(process) = Process::current() {
         process.collect();
-        process.tell(owner);
+        process.call_messengers(owner);
     }
 }

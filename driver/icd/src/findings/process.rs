@@ -136,7 +136,7 @@ impl Process {
     }
 
     /// Calls the messengers of an instance, on the calling thread.
-    pub(super) fn tell(&self, owner: Owner) {
+    pub(super) fn call_messengers(&self, owner: Owner) {
         let (now, failed) = {
             let mut state = self.state.lock();
             let of_owner = |(device, ..): &mut Waiting| device.owner == owner;
@@ -148,7 +148,7 @@ impl Process {
         }
         for (device, place, mut message) in now {
             place.iter().for_each(|place| device.describe(place, &mut message));
-            message::tell(owner, &message);
+            message::send_to_messengers(owner, &message);
         }
     }
 

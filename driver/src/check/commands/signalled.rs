@@ -30,10 +30,10 @@ impl Signal {
 
 /// Signals of a queue, or of the host, from one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct From {
+struct SignalsFrom {
     queue: Option<u32>,
     /// Whether signals after some stages of the queue's commands are among them.
-    partial: bool,
+    includes_partial: bool,
     event: u64,
 }
 
@@ -41,7 +41,7 @@ struct From {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct SignalSet {
     some: SmallVec<[u64; 2]>,
-    from: SmallVec<[From; 1]>,
+    from: SmallVec<[SignalsFrom; 1]>,
 }
 
 impl SignalSet {
@@ -50,7 +50,7 @@ impl SignalSet {
         match signal {
             known if self.has(&known) => {}
             Signal { event, queue, is_full } if later || is_full => {
-                self.from.push(From { queue, partial: later, event })
+                self.from.push(SignalsFrom { queue, includes_partial: later, event })
             }
             Signal { event, .. } => self.some.push(event),
         }
@@ -58,8 +58,9 @@ impl SignalSet {
 
     /// Whether it has a signal.
     pub(super) fn has(&self, signal: &Signal) -> bool {
-        let is_later =
-            |from: &From| signal.queue == from.queue && from.event <= signal.event && (from.partial || signal.is_full);
+        let is_later = |from: &SignalsFrom| {
+            signal.queue == from.queue && from.event <= signal.event && (from.includes_partial || signal.is_full)
+        };
         self.some.contains(&signal.event) || self.from.iter().any(is_later)
     }
 
@@ -82,7 +83,7 @@ impl SignalUnion {
     pub(super) fn add(&mut self, set: &SignalSet) {
         self.some.extend(&set.some);
         for from in &set.from {
-            let first = self.from.entry((from.queue, from.partial)).or_insert(from.event);
+            let first = self.from.entry((from.queue, from.includes_partial)).or_insert(from.event);
             *first = from.event.min(*first);
         }
     }

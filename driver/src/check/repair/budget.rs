@@ -51,17 +51,17 @@ impl Budget {
         self.0.store(self.left().saturating_sub(work), Ordering::Relaxed);
     }
 
-    /// The work of compiling so many instructions.
+    /// The work of compiling this many instructions.
     pub(super) fn of_compiling(instructions: usize) -> u64 {
         1024 + 64 * instructions as u64
     }
 
-    /// Whether so many instructions may be compiled.
+    /// Whether this many instructions may be compiled.
     pub(super) fn can_compile(&self, instructions: usize) -> bool {
         self.left() >= Self::of_compiling(instructions)
     }
 
-    /// Takes the work of compiling so many instructions; false if too little is left.
+    /// Takes the work of compiling this many instructions; false if too little is left.
     pub(super) fn compile(&self, instructions: usize) -> bool {
         self.take(Self::of_compiling(instructions))
     }

@@ -263,7 +263,7 @@ mod tests {
         RunPart { alone, schedule: Schedule::Ascending }
     }
 
-    /// A run that found so many bytes, or fewer.
+    /// A run that found this many bytes, or fewer.
     fn found(checked: &Arc<Checked>, part: RunPart, bytes: usize) -> TrialRun {
         let other = (invocation(), None);
         let barrier = NonUniformBarrier { command: 0, site: Site::from_u32(0), waits: invocation(), other };

@@ -42,7 +42,7 @@ const MAX_OF_ONE: u32 = 64;
 /// more barriers, and the interpreter observes each lane where machine code observes a subgroup.
 const MORE: u64 = 4;
 const MORE_BY_LANE: u64 = 64;
-const MORE_AT_LEAST: u64 = 1 << 16;
+const MIN_MORE_WORK: u64 = 1 << 16;
 
 /// What a changed kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -379,7 +379,7 @@ impl<'a> Trials<'a> {
         let more = if backend == self.run.code.backend() { MORE } else { MORE_BY_LANE };
         match work {
             0 => self.run.code.trials.left() / 2,
-            work => work.saturating_mul(more).max(MORE_AT_LEAST),
+            work => work.saturating_mul(more).max(MIN_MORE_WORK),
         }
     }
 }
@@ -390,7 +390,7 @@ pub(super) fn diverges(run: &TrialRun) -> bool {
     run.barriers.iter().any(|found| is_new(found.site) || found.other.1.is_some_and(is_new))
 }
 
-/// All of a list, or so many from everywhere in it.
+/// All of a list, or this many from everywhere in it.
 fn everywhere<T>(list: &[T], most: usize) -> impl Iterator<Item = &T> {
     list.iter().step_by(list.len().div_ceil(most).max(1))
 }

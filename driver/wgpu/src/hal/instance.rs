@@ -11,7 +11,7 @@ use wgpu_types::{BackendOptions, InstanceFlags, MemoryBudgetThresholds};
 
 use super::{Api, Never};
 use crate::device::{Device, Fence};
-use crate::error::tell;
+use crate::error::report;
 use crate::open::exposed;
 use crate::options::Options;
 
@@ -53,7 +53,7 @@ impl wgpu_hal::Instance for Instance {
     }
 
     unsafe fn create_surface(&self, _: RawDisplayHandle, _: RawWindowHandle) -> Result<Never, InstanceError> {
-        tell(Level::Error, "a surface: Spelter computes only");
+        report(Level::Error, "a surface: Spelter computes only");
         Err(no_surface())
     }
 

@@ -88,7 +88,7 @@ impl Gpu {
         })
     }
 
-    /// The layout of a pipeline with one group of these entries, and with so many bytes of immediates.
+    /// The layout of a pipeline with one group of these entries, and with this many bytes of immediates.
     pub(crate) fn layout(&self, entries: &[wgpu::BindGroupLayoutEntry], immediate_size: u32) -> wgpu::PipelineLayout {
         let group = wgpu::BindGroupLayoutDescriptor { label: None, entries };
         let group = self.device.create_bind_group_layout(&group);

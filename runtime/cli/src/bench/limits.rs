@@ -13,8 +13,8 @@ use super::measure::MeasuredDispatch;
 const PERIOD: Duration = Duration::from_millis(150);
 
 /// Working sets are rounded to powers of two in these bounds, in bytes.
-const SMALL: u64 = 64 << 10;
-const LARGE: u64 = 512 << 20;
+const MIN_SET: u64 = 64 << 10;
+const MAX_SET: u64 = 512 << 20;
 
 /// A triad as in STREAM: twelve bytes for each invocation.
 const TRIAD: &str = "
@@ -80,7 +80,7 @@ pub(super) struct Limits {
 impl Limits {
     /// Bytes per second for a working set of about `bytes`.
     pub(super) fn bandwidth(&mut self, context: &Context, bytes: u64) -> Result<f64, spelter::Error> {
-        let set = bytes.clamp(SMALL, LARGE).next_power_of_two();
+        let set = bytes.clamp(MIN_SET, MAX_SET).next_power_of_two();
         if let Some(known) = self.bandwidth.get(&set) {
             return Ok(*known);
         }

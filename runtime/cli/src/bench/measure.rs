@@ -38,7 +38,7 @@ impl MeasuredDispatch<'_> {
         rest.iter().fold(dispatch, |dispatch, byte| dispatch.push(byte)).groups(self.groups)
     }
 
-    /// Seconds of so many dispatches, from recording to the end.
+    /// Seconds of this many dispatches, from recording to the end.
     pub(super) fn batch(&self, count: u32) -> Result<f64, spelter::Error> {
         let start = Instant::now();
         for _ in 0..count {

@@ -41,7 +41,7 @@ impl Canvas {
         }
     }
 
-    /// A line of a width; with `dash`, in pieces of so many pixels.
+    /// A line of a width; with `dash`, in pieces of this many pixels.
     pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), width: f64, color: Rgb, dash: Option<f64>) {
         let ((x0, y0), (x1, y1)) = (from, to);
         let (dx, dy) = (x1 - x0, y1 - y0);

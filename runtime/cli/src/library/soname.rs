@@ -49,7 +49,7 @@ impl Header {
     }
 }
 
-/// A little-endian number of so many bytes.
+/// A little-endian number of this many bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(size)?)?;
     Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))

@@ -77,7 +77,7 @@ fn compile(
     }
 }
 
-/// The source with so many more lines in front. A `#version` is in the first of them: in OpenGL ES nothing may come
+/// The source with this many more lines in front. A `#version` is in the first of them: in OpenGL ES nothing may come
 /// before it.
 fn moved_down(source: &[u8], lines: usize) -> Vec<u8> {
     let is_version = |line: &&[u8]| line.trim_ascii_start().starts_with(b"#version");

@@ -1,4 +1,5 @@
-//! Steps of kernels with checks: tell an observer what the invocation accesses. In a run without one they do nothing.
+//! Steps of kernels with checks: report to an observer what the invocation accesses. In a run without one they do
+//! nothing.
 
 use super::code::Step;
 use super::env::Env;
@@ -11,17 +12,17 @@ pub(super) fn buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let (what, _) = env.tables.checks[step.extra as usize];
     let number = step.arg(regs, 0);
     let target = what.in_buffer(env.buffer(number), number as u32, step.word(regs, 1));
-    tell(env, what, target, step.arg(regs, 2) != 0);
+    observe(env, what, target, step.arg(regs, 2) != 0);
 }
 
 /// As [`buffer`], to a workgroup variable at operand 0; operand 1 says whether a compare-exchange wrote.
 pub(super) fn variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let (what, Some(variable)) = env.tables.checks[step.extra as usize] else { return };
     let target = what.in_variable(variable, step.word(regs, 0));
-    tell(env, what, target, step.arg(regs, 1) != 0);
+    observe(env, what, target, step.arg(regs, 1) != 0);
 }
 
-fn tell(env: &mut Env<'_>, what: Observed, target: Option<Target>, exchanged: bool) {
+fn observe(env: &mut Env<'_>, what: Observed, target: Option<Target>, exchanged: bool) {
     let local = env.local_index();
     if let (Some(watch), Some(target)) = (&mut env.watch, target) {
         watch.access(local, what, target, exchanged);

@@ -106,7 +106,7 @@ pub(super) mod offset {
 }
 
 impl KernelFunction {
-    /// Runs the code once per row of workgroups, or once per workgroup if there is an observer. Resumes the panic of a
+    /// Runs the code once per run of workgroups, or once per workgroup if there is an observer. Resumes the panic of a
     /// routine.
     #[inline]
     pub(super) fn run(
@@ -204,7 +204,7 @@ impl KernelFunction {
         self.execute(&mut context, workgroups, (args.stop, stopped))
     }
 
-    /// Calls the code for each row of workgroups.
+    /// Calls the code for each run of workgroups.
     #[inline]
     fn execute(
         &self,
@@ -274,7 +274,7 @@ fn begin_observed(monitor: &RefCell<Monitor<'_>>, workgroups: &Workgroups, sched
 
 /// The state with which no access is settled, in its area.
 fn nothing_settled(area: *mut u64) -> GuestSlice {
-    // SAFETY: `Areas` made room for so many bytes in the scratch memory that `run` borrows, for no other user. The
+    // SAFETY: `Areas` made room for this many bytes in the scratch memory that `run` borrows, for no other user. The
     // slice is used by the code that `run` calls.
     let state = unsafe { GuestSlice::new(area.cast(), STATE_BYTES as u64) };
     state.fill(0, STATE_BYTES as u64, 0);

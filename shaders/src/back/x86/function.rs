@@ -50,7 +50,7 @@ pub(super) struct Needs {
     pub images: bool,
     /// Whether it accesses the address ranges that follow the descriptors.
     pub address_ranges: bool,
-    /// Whether the code contains the loop over a row of workgroups.
+    /// Whether the code contains the loop over a run of workgroups.
     pub workgroup_loop: bool,
     /// Workgroups merged into one execution, contiguous in x.
     pub merged_workgroups: u32,

@@ -155,9 +155,13 @@ impl WgslModule {
         let read = if lines {
             lined()
         } else {
-            let words = self.spirv(entry, specialization, false);
-            // On an error, translates again for its source line.
-            words.and_then(|words| self.read(entry, &words, has_room)).or_else(|_| lined())
+            // On an error with a place, translates again for its source line.
+            match self.spirv(entry, specialization, false) {
+                Ok(words) => self
+                    .read(entry, &words, has_room)
+                    .or_else(|error| if error.word.is_some() { lined() } else { Err(error) }),
+                Err(_) => lined(),
+            }
         };
         read.map_err(|error| in_file(error, &self.file))
     }

@@ -5,7 +5,7 @@ use super::members::Members;
 use crate::ir::{Block, BlockCall, InstData, Kernel, Op, Type, Value};
 
 /// A switch with at most this many literals for one target becomes comparisons.
-const FEW_LITERALS: usize = 3;
+const MAX_COMPARED_LITERALS: usize = 3;
 
 /// Maximum number of branches folded in a kernel with subgroup operations: each check takes time linear in the kernel's
 /// size.
@@ -119,7 +119,7 @@ fn is_one_of(kernel: &mut Kernel, block: Block, selector: Value, mut literals: V
         let distance = ask(kernel, Op::ISub, selector, first);
         return Some(ask(kernel, Op::ULt, distance, count));
     }
-    if literals.len() > FEW_LITERALS {
+    if literals.len() > MAX_COMPARED_LITERALS {
         return None;
     }
     let mut any = None;

@@ -130,7 +130,7 @@ pub(in crate::vectorize) fn inline_checks(
     checks
 }
 
-/// The bytes that a cell stands for of memory with accesses of so many and so many bytes: an access has one cell, or
+/// The bytes that a cell stands for of memory with accesses of these two sizes: an access has one cell, or
 /// its word has a history.
 fn grain_of_both(one: u32, other: u32) -> u32 {
     if one == other { one } else { WORD }

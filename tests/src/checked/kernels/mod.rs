@@ -103,9 +103,9 @@ enum Second {
     Apart,
     /// The words of the first one.
     Alias,
-    /// Elements of so many bytes in the memory of the first one.
+    /// Elements of this many bytes in the memory of the first one.
     Elements(u32),
-    /// Elements of so many bytes in another memory.
+    /// Elements of this many bytes in another memory.
     ElementsApart(u32),
 }
 
@@ -116,7 +116,7 @@ enum Place {
     Pushed,
     /// At an element.
     Element(u32),
-    /// At the element of the lane that is so many further in the workgroup; each workgroup has elements of its own
+    /// At the element of the lane that is this many further in the workgroup; each workgroup has elements of its own
     /// if they are apart.
     Lane { further: u32, apart: bool },
 }

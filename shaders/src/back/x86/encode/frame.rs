@@ -26,7 +26,7 @@ pub(super) struct Frame {
     /// A multiple of 64; 0 if there is no frame.
     bytes: i32,
     /// Whether the frame is on the worker's stack; the caller's then holds saved registers only.
-    apart: bool,
+    on_worker_stack: bool,
 }
 
 fn at(base: Register, disp: i32) -> MemoryOperand {
@@ -49,12 +49,17 @@ impl Frame {
         // A function with calls needs a frame to align its stack.
         let bytes = if code.calls { bytes.max(1) } else { bytes };
         let bytes = bytes.next_multiple_of(64);
-        Ok(Self { saved: saved.collect(), spills_at, bytes: bytes as i32, apart: bytes > MAX_BYTES_ON_CALLERS_STACK })
+        Ok(Self {
+            saved: saved.collect(),
+            spills_at,
+            bytes: bytes as i32,
+            on_worker_stack: bytes > MAX_BYTES_ON_CALLERS_STACK,
+        })
     }
 
     /// Bytes of the worker's stack that the frame takes.
     pub(super) fn stack_bytes(&self) -> usize {
-        if self.apart { self.whole() as usize } else { 0 }
+        if self.on_worker_stack { self.whole() as usize } else { 0 }
     }
 
     /// Including the old stack pointer, padded to keep the alignment.
@@ -76,7 +81,7 @@ impl Frame {
         // `rax` holds no argument.
         let (old, sp) = (Register::RAX, Register::RSP);
         asm.put(Instruction::with2(Code::Mov_r64_rm64, old, sp));
-        if self.apart {
+        if self.on_worker_stack {
             // The upper end of the worker's stack is aligned.
             asm.put(Instruction::with2(Code::Mov_r64_rm64, sp, at(Register::RDI, offset::STACK)));
         } else {
@@ -91,17 +96,17 @@ impl Frame {
     }
 
     /// Calls the routine whose number is in the third argument register, on the caller's stack, since the worker's has
-    /// only room for the frame. The frame is `below` bytes above `base`. Clobbers the caller-saved registers; `eax` is
-    /// nonzero if the kernel must end.
-    pub(super) fn call(&self, asm: &mut Assembler<'_>, (base, below): (Register, i32)) {
+    /// only room for the frame. The frame is `frame_offset` bytes above `base`. Clobbers the caller-saved registers;
+    /// `eax` is nonzero if the kernel must end.
+    pub(super) fn call(&self, asm: &mut Assembler<'_>, (base, frame_offset): (Register, i32)) {
         let function = at(Register::RDI, offset::CALL);
-        if !self.apart {
+        if !self.on_worker_stack {
             asm.put(Instruction::with1(Code::Call_rm64, function));
             return;
         }
         // Neither register holds an argument.
         let (callers, ours, sp) = (Register::RCX, Register::RAX, Register::RSP);
-        asm.put(Instruction::with2(Code::Mov_r64_rm64, callers, at(base, below + self.bytes)));
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, callers, at(base, frame_offset + self.bytes)));
         asm.put(Instruction::with2(Code::Mov_r64_rm64, ours, sp));
         asm.put(Instruction::with2(Code::Mov_r64_rm64, sp, callers));
         asm.put(Instruction::with2(Code::And_rm64_imm8, sp, -16));

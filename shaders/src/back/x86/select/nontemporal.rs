@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use crate::simd::{InstData, Kernel, Row, Value};
 
 /// Words from which a buffer counts as large: 32 MiB.
-pub(in crate::back::x86) const LARGE: u32 = 1 << 23;
+pub(in crate::back::x86) const MIN_NONTEMPORAL: u32 = 1 << 23;
 
 /// Base addresses of buffers that are only filled.
 #[derive(Debug, Default)]

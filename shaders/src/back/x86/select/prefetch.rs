@@ -85,7 +85,7 @@ impl PrefetchStrides {
     }
 
     /// The row pitch of the image that an index belongs to: `y * pitch + x`, or that plus a row or a few words, as a
-    /// sum of so many terms at most.
+    /// sum of this many terms at most.
     fn pitch(&self, kernel: &Kernel, index: Value, terms: u32) -> Option<Value> {
         let others = terms.checked_sub(1)?;
         let Some(InstData::Pure { op: Op::IAdd | Op::ISub, args }) = kernel.definition(index) else { return None };

@@ -32,7 +32,7 @@ pub(super) fn reduction(op: AtomicOp) -> Option<Code> {
 impl Select<'_, Avx2> {
     /// Combines the values of the active lanes in a tree.
     pub(super) fn reduce(&mut self, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
-        let code = reduction(op).ok_or_else(|| unreachable!("no reduction of {op:?}"))?;
+        let code = reduction(op).unwrap_or_else(|| unreachable!("no reduction of {op:?}"));
         let mut lanes = self.pair(value)?;
         if !self.is_all(mask) {
             let (mask, neutral) = (self.pair(mask)?, self.fill(neutral(op)));

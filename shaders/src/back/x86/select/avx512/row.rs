@@ -4,7 +4,7 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::Expand;
-use super::super::nontemporal::LARGE;
+use super::super::nontemporal::MIN_NONTEMPORAL;
 use super::super::row::RowPlace;
 
 /// Lane numbers.
@@ -143,7 +143,7 @@ impl Expand for NontemporalRow {
         let place = &self.0.place;
         place.check(regs, asm, cold);
         if let Ok(limit) = place.limit {
-            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(limit), LARGE.cast_signed()));
+            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(limit), MIN_NONTEMPORAL.cast_signed()));
             asm.jump_if(ConditionCode::ae, cold);
         }
         self.0.whole(regs, asm);

@@ -80,7 +80,7 @@ impl Select<'_, Avx512> {
 
     /// Combines the values of the active lanes in a tree.
     pub(super) fn reduce(&mut self, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
-        let code = reduction(op).ok_or_else(|| unreachable!("no reduction of {op:?}"))?;
+        let code = reduction(op).unwrap_or_else(|| unreachable!("no reduction of {op:?}"));
         let mut whole = self.lanes(value)?;
         if !self.is_all(mask) {
             let mask = self.lanes(mask)?;
