@@ -31,8 +31,8 @@ pub struct FoundResource {
     pub role: ResourceRole,
 }
 
-/// What a buffer or image is for, as far as that can be told: one that a program makes anew, in each frame, has the role
-/// of the one that it destroyed.
+/// What a buffer or image is for, as far as checked mode knows: one that a program makes anew, in each frame, has the
+/// role of the one that it destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceRole {
     /// The usage flags with which it was created.

@@ -203,8 +203,8 @@ impl CommandRace<'_> {
         )
     }
 
-    /// The first scope of a signal of the first access's queue for which the queue of the second one, or the host, waits
-    /// between the two: it lacks the first access, if that is not ordered.
+    /// The first scope of a signal of the first access's queue for which the queue of the second one waits, or the
+    /// host, between the two: it lacks the first access, if that is not ordered.
     fn scope_of_signal(&self) -> Option<Stages> {
         let (first, second) = self.points;
         let waits = self.events_between().filter_map(|(_, event)| match event {
