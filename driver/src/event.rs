@@ -39,6 +39,8 @@ impl Event {
     pub fn set(&self) {
         let checker = self.inner.device.checker();
         checker.inspect(|checker| checker.commands().host_sets(&self.inner.counter));
+        let observer = self.inner.device.observer().filter(|_| !self.is_set());
+        observer.inspect(|observer| observer.sets_event(None, self.inner.counter.serial()));
         self.inner.counter.raise(1);
     }
 

@@ -7,7 +7,7 @@ use crate::common::{COUNT, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::report::{Filter, Suppression};
 use spelter_driver::check::{Finding, Rule};
 use spelter_driver::vk::{self, AccessFlags2 as A, PipelineStageFlags2 as S};
-use spelter_driver::{Barrier2, BarrierMemory, CommandBuffer, Device, SemaphoreSubmit, SubmitInfo};
+use spelter_driver::{Barrier2, BarrierMemory, CommandBuffer, Device, Semaphore, SemaphoreSubmit, SubmitInfo};
 
 /// A barrier of all memory.
 fn barrier(src: (S, A), dst: (S, A)) -> Barrier2<'static> {
@@ -83,6 +83,100 @@ fn an_event_that_was_set_too_early_is_said_to_be_why() {
     assert_eq!(reason(&found, WAW), "vkCmdWaitEvents between them waits for an event that was set before the first");
 }
 
+/// The host writes what a command fills once the host has set an event, with these scopes of the wait.
+fn after_event_of_host(src: (S, A), dst: (S, A)) -> Vec<Finding> {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    let event = device.create_event();
+    let fill = recorded(&device, vk::CommandBufferUsageFlags::empty(), |command| {
+        command.wait_events2(&[(&event, &[barrier(src, dst)])]).unwrap();
+        command.fill_buffer(&words.buffer, 0, 64, 1).unwrap();
+    });
+    device.queue().submit(&[&fill], None).unwrap();
+    let words = words.write(&[7; 16]);
+    event.set();
+    device.queue().wait_idle().unwrap();
+    drop(words);
+    device.take_findings()
+}
+
+#[test]
+fn an_event_of_the_host_whose_wait_lacks_it_is_said_to_be_why() {
+    let host = (S::HOST, A::HOST_WRITE);
+    assert_eq!(after_event_of_host(host, CLEAR), []);
+    let found = after_event_of_host(COMPUTE, CLEAR);
+    assert_eq!(
+        reason(&found, WAW),
+        "vkCmdWaitEvents between them orders COMPUTE_SHADER before CLEAR, not HOST before CLEAR"
+    );
+    assert_eq!(found[0].first.as_ref().unwrap().action, "write by the host");
+    let repair = "srcStageMask HOST, srcAccessMask HOST_WRITE, dstStageMask CLEAR (TRANSFER in vkCmdPipelineBarrier), \
+                  dstAccessMask TRANSFER_WRITE in the barrier of vkCmdWaitEvents";
+    assert_eq!(found[0].repairs[0].text, repair);
+}
+
+#[test]
+fn an_event_that_is_reset_and_set_again_has_the_last_set_in_the_picture() {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    let event = device.create_event();
+    crate::common::run(&device, |command| command.set_event(&event).unwrap());
+    event.reset();
+    event.set();
+    let found = findings(&device, |command| {
+        command.fill_buffer(&words.buffer, 0, 64, 1).unwrap();
+        command.wait_events2(&[(&event, &[barrier(CLEAR, CLEAR)])]).unwrap();
+        command.fill_buffer(&words.buffer, 0, 64, 2).unwrap();
+    });
+    let between = &found[0].between;
+    let sets: Vec<_> = between.iter().filter(|step| step.precedes).map(|step| (step.queue, &*step.text)).collect();
+    assert_eq!(sets, [(None, "vkSetEvent")], "{between:#?}");
+    assert_eq!(between[1].after, [between[0].number]);
+}
+
+#[test]
+fn a_picture_has_few_of_many_events() {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    let events = [0; 40].map(|_| device.create_event());
+    let found = findings(&device, |command| {
+        events.iter().for_each(|event| command.set_event(event).unwrap());
+        command.fill_buffer(&words.buffer, 0, 64, 1).unwrap();
+        for event in &events {
+            command.wait_events2(&[(event, &[barrier(CLEAR, COMPUTE)])]).unwrap();
+        }
+        command.fill_buffer(&words.buffer, 0, 64, 2).unwrap();
+    });
+    let between = &found[0].between;
+    let (sets, waits): (Vec<_>, Vec<_>) = between.iter().partition(|step| step.precedes);
+    assert_eq!((sets.len(), waits.len()), (4, 12));
+    assert!(sets.iter().all(|set| waits.iter().any(|wait| wait.after == [set.number])), "{between:#?}");
+}
+
+#[test]
+fn a_buffer_that_is_made_anew_in_each_frame_has_one_finding() {
+    let device = device();
+    let frame = |words: &Words| {
+        crate::common::run(&device, |command| {
+            (0..2).for_each(|word| command.fill_buffer(&words.buffer, 0, 64, word).unwrap());
+        });
+    };
+    (0..5).for_each(|_| frame(&Words::zeros(&device, 16)));
+    let found = device.take_findings();
+    assert_eq!((rules(&found), found[0].count), (vec![WAW], 5), "{found:#?}");
+    // Those that are there at once are two, if the program does not call them the same.
+    let device = crate::common::checked::device();
+    let both = |name: Option<&str>| {
+        let words = [0; 2].map(|_| Words::zeros(&device, 16));
+        words.iter().for_each(|words| words.buffer.set_debug_name(name));
+        let fill = |words: &Words, command: &CommandBuffer| {
+            (0..2).for_each(|word| command.fill_buffer(&words.buffer, 0, 64, word).unwrap());
+        };
+        rules(&findings(&device, |command| words.iter().for_each(|words| fill(words, command))))
+    };
+    assert_eq!((both(None), both(Some("staging"))), (vec![WAW; 2], vec![WAW]));
+}
+
 /// Fills on two queues: the first one signals value 2 of a timeline semaphore that has 1, after some stages.
 fn across(after: S, wait: u64) -> String {
     let device = device();
@@ -110,6 +204,23 @@ fn a_semaphore_that_orders_nothing_is_said_to_be_why() {
         across(S::COPY, 2),
         "the second waits for a semaphore that is signalled after the first, but only after COPY, not after CLEAR"
     );
+}
+
+#[test]
+fn a_semaphore_after_other_stages_is_said_to_be_why_the_host_is_not_ordered() {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    let flags = vk::CommandBufferUsageFlags::empty();
+    let fill = recorded(&device, flags, |command| command.fill_buffer(&words.buffer, 0, 64, 1).unwrap());
+    let timeline = device.create_timeline_semaphore(0);
+    let signals = [SemaphoreSubmit { stages: S::COPY, ..SemaphoreSubmit::new(&timeline, 1) }];
+    device.queue().submit_all(&[SubmitInfo { waits: &[], commands: &[&fill], signals: &signals }], None).unwrap();
+    Semaphore::wait_all(&[(&timeline, 1)], None).unwrap();
+    let words = words.write(&[7; 16]);
+    device.queue().wait_idle().unwrap();
+    drop(words);
+    let found = reason(&device.take_findings(), WAW);
+    assert_eq!(found, "the host waited for a semaphore that is signalled after COPY, not after CLEAR");
 }
 
 #[test]

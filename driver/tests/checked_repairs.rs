@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::checked::{RAW, WAR, WAW, device, findings, rules};
-use crate::common::{Kernel, STORAGE, Words, recorded};
+use crate::common::{ANY_USE, COUNT, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::Finding;
 use spelter_driver::vk::{self, AccessFlags2 as A, PipelineStageFlags2 as S};
 use spelter_driver::{
-    Barrier2, BarrierMemory, ClearColor, CommandBuffer, Device, Image, ImageInfo, SemaphoreSubmit, SubmitInfo,
+    Barrier2, BarrierMemory, ClearColor, CommandBuffer, Device, Image, ImageInfo, Semaphore, SemaphoreSubmit,
+    SubmitInfo,
 };
 
 type Side = (S, A);
@@ -207,6 +208,67 @@ fn an_event_that_is_set_too_early_is_set_later() {
     // Its scopes lack the fill: moving it is not enough.
     let found = with_event(true, S::COPY);
     assert!(repair(&found).starts_with("vkCmdPipelineBarrier2 before"), "{found:#?}");
+}
+
+#[test]
+fn an_event_that_something_else_waits_for_is_not_set_later() {
+    let device = device();
+    let words = [0; 2].map(|_| Words::zeros(&device, 16));
+    let event = device.create_event();
+    let scope = [barrier(CLEAR, CLEAR, BarrierMemory::All)];
+    let found = findings(&device, |command| {
+        command.set_event2(&event, &scope).unwrap();
+        for words in [&words[1], &words[0]] {
+            command.wait_events2(&[(&event, &scope)]).unwrap();
+            command.fill_buffer(&words.buffer, 0, 64, 1).unwrap();
+        }
+        command.wait_events2(&[(&event, &scope)]).unwrap();
+        command.fill_buffer(&words[0].buffer, 0, 64, 2).unwrap();
+    });
+    // The first wait would be for ever.
+    assert!(repair(&found).starts_with("vkCmdPipelineBarrier2 before"), "{found:#?}");
+}
+
+#[test]
+fn a_host_that_waits_for_some_stages_needs_a_fence_for_its_barrier() {
+    let run = |stages: S| {
+        let device = device();
+        let words = Words::zeros(&device, 16);
+        let flags = vk::CommandBufferUsageFlags::empty();
+        let fill = recorded(&device, flags, |command| command.fill_buffer(&words.buffer, 0, 64, 1).unwrap());
+        let timeline = device.create_timeline_semaphore(0);
+        let signals = [SemaphoreSubmit { stages, ..SemaphoreSubmit::new(&timeline, 1) }];
+        device.queue().submit_all(&[SubmitInfo { waits: &[], commands: &[&fill], signals: &signals }], None).unwrap();
+        Semaphore::wait_all(&[(&timeline, 1)], None).unwrap();
+        let _ = words.read();
+        device.queue().wait_idle().unwrap();
+        let found = device.take_findings();
+        repair(&found).to_owned()
+    };
+    let (all, some) = (run(S::ALL_COMMANDS), run(S::CLEAR));
+    assert!(all.starts_with("vkCmdPipelineBarrier2 after `fill`") && all.ends_with("HOST_READ"), "{all}");
+    assert_eq!(some, all + ", and wait for a fence of that submission");
+}
+
+#[test]
+fn a_condition_is_repaired_before_it_begins() {
+    let device = device();
+    let words = Words::zeros(&device, 4);
+    let flag = device.create_buffer(4, ANY_USE | vk::BufferUsageFlags::CONDITIONAL_RENDERING_EXT).unwrap();
+    let memory = device.allocate_memory(flag.requirements().size, 0).unwrap();
+    flag.bind_memory(&memory, 0).unwrap();
+    let count = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
+    let set = count.set(&device, STORAGE, &[&words]);
+    let found = findings(&device, |command| {
+        command.fill_buffer(&flag, 0, 4, 1).unwrap();
+        command.begin_conditional(&flag, 0, false).unwrap();
+        command.bind_pipeline(&count.pipeline).unwrap();
+        command.bind_descriptor_sets(&count.layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(1, 1, 1).unwrap();
+        command.end_conditional().unwrap();
+    });
+    let text = "vkCmdPipelineBarrier2 before vkCmdBeginConditionalRenderingEXT of `main`";
+    assert!(repair(&found).starts_with(text), "{found:#?}");
 }
 
 #[test]

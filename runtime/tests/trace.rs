@@ -316,27 +316,39 @@ fn an_event_is_an_arrow_from_where_it_was_set_to_what_waited_for_it() {
     let context = Context::builder().workers(1).trace(true).build().unwrap();
     let device = context.device();
     let buffer = context.buffer_zeroed(1024).unwrap();
-    let loan = context.lend(&[spelter::Lend::write(&buffer)]).unwrap();
-    let [event, by_host] = [0; 2].map(|_| device.create_event());
+    let [event, by_host, again] = [0; 3].map(|_| device.create_event());
     by_host.set();
-    let commands = device.create_command_pool().allocate();
-    commands.begin(spelter::vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT).unwrap();
-    {
+    // A command sets one, and the host resets it and sets it again.
+    let recorded = |record: &dyn Fn(&spelter_driver::CommandBuffer)| {
+        let commands = device.create_command_pool().allocate();
+        commands.begin(spelter::vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT).unwrap();
+        record(&commands);
+        commands.end().unwrap();
+        commands
+    };
+    let lend = || context.lend(&[spelter::Lend::write(&buffer)]).unwrap();
+    lend().submit(&[&recorded(&|commands| commands.set_event(&again).unwrap())]).unwrap();
+    context.finish().unwrap();
+    again.reset();
+    again.set();
+    let loan = lend();
+    let commands = recorded(&|commands| {
         let lent = &loan.buffers()[0];
         let fill = |name: &str, part: u64| {
             commands.set_label(Some(name)).unwrap();
             commands.fill_buffer(lent.buffer, lent.offset + 256 * part, 256, 1).unwrap();
         };
         fill("first", 0);
-        commands.set_label(Some("between")).unwrap();
-        commands.set_event(&event).unwrap();
+        for name in ["between", "no effect"] {
+            commands.set_label(Some(name)).unwrap();
+            commands.set_event(&event).unwrap();
+        }
         fill("second", 1);
-        commands.wait_events(&[&by_host]).unwrap();
+        commands.wait_events(&[&by_host, &again]).unwrap();
         fill("third", 2);
         commands.wait_events(&[&event]).unwrap();
         fill("fourth", 3);
-    }
-    commands.end().unwrap();
+    });
     loan.submit(&[&commands]).unwrap();
     context.finish().unwrap();
     let events = written(&context);

@@ -27,6 +27,18 @@ pub struct FoundResource {
     pub number: u64,
     /// Its size.
     pub bytes: u64,
+    /// What it is for.
+    pub role: ResourceRole,
+}
+
+/// What a buffer or image is for, as far as checked mode knows: one that a program makes anew, in each frame, has the
+/// role of the one that it destroyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceRole {
+    /// The usage flags with which it was created.
+    pub usage: u32,
+    /// The lowest number that no other one of its kind and usage had when it got memory.
+    pub number: u64,
 }
 
 /// A resource of a kernel.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::finding::{Finding, FoundAccess, Rule, Severity};
 use super::found_command::FoundCommand;
-use super::found_memory::{FoundPlace, FoundResource, ResourceKind};
+use super::found_memory::{FoundPlace, FoundResource, ResourceKind, ResourceRole};
 
 /// What makes two findings the same one: the rule, the lines of the instructions with their kernels, and the memory: of
-/// an instruction the binding or variable, of other commands the buffer or image. Findings about two commands also
-/// differ in what the program names, and in whether the commands are of one queue.
+/// an instruction the binding or variable, of other commands the buffer or image, by its name or else its role, so that
+/// one that a program makes anew for each frame is one. Findings about two commands also differ in what the program
+/// names, and in whether the commands are of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FindingIdentity {
     rule: Rule,
@@ -34,7 +35,8 @@ enum MemoryIdentity {
     /// All elements of an array of descriptors are one.
     Binding(u32, u32),
     Variable(Arc<str>),
-    Resource(ResourceKind, u64),
+    /// `None` has a name, which is in [`CommandsIdentity`].
+    Resource(ResourceKind, Option<ResourceRole>),
 }
 
 impl Finding {
@@ -52,8 +54,8 @@ impl Finding {
             Some(FoundPlace::Variable { name }) => Some(MemoryIdentity::Variable(Arc::clone(name))),
             // An advice: programs read back through a new buffer each time.
             _ if is_of_kernel || (self.rule, self.severity) == (Rule::Host, Severity::Note) => None,
-            Some(FoundPlace::Resource(FoundResource { kind, number, .. })) => {
-                Some(MemoryIdentity::Resource(*kind, *number))
+            Some(FoundPlace::Resource(FoundResource { kind, name, role, .. })) => {
+                Some(MemoryIdentity::Resource(*kind, name.is_none().then_some(*role)))
             }
             Some(FoundPlace::Address(_)) | None => None,
         };

@@ -62,7 +62,7 @@ pub(crate) use code::CheckedCode;
 pub use confirm::{AccessFilter, Candidate, Confirmed, Verdict, confirm, verdict};
 pub use finding::{Finding, FoundAccess, FoundInvocation, Hazard, Repair, Rule, Severity};
 pub use found_command::FoundCommand;
-pub use found_memory::{FoundMemory, FoundPlace, FoundResource, ResourceKind};
+pub use found_memory::{FoundMemory, FoundPlace, FoundResource, ResourceKind, ResourceRole};
 pub use group::FindingGroup;
 pub use identity::FindingIdentity;
 pub use kernel::{CheckedKernel, KernelChecker};

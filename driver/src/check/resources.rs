@@ -1,13 +1,13 @@
 //! Where the buffers and images of a device are, so that findings about transfers and the host name them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use spelter_locks::Mutex;
 use spelter_shaders::guest::GuestSlice;
 
-use super::found_memory::{FoundMemory, FoundPlace, FoundResource, ResourceKind};
+use super::found_memory::{FoundMemory, FoundPlace, FoundResource, ResourceKind, ResourceRole};
 
 /// The buffers and images that have memory.
 #[derive(Debug, Default)]
@@ -23,8 +23,27 @@ struct ResourceTable {
     next: u64,
     /// The numbers of buffers and images that were created.
     created: [u64; 2],
+    /// The numbers of roles, by kind and usage.
+    roles: BTreeMap<(ResourceKind, u32), RoleNumbers>,
     /// The most bytes that one ever had.
     longest: u64,
+}
+
+/// The numbers of the buffers or images of one kind and usage.
+#[derive(Debug, Default)]
+struct RoleNumbers {
+    /// Those below that none has.
+    free: BTreeSet<u64>,
+    next: u64,
+}
+
+impl RoleNumbers {
+    fn take(&mut self) -> u64 {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
 }
 
 /// A buffer or image in [`Resources`].
@@ -39,19 +58,19 @@ impl Resources {
         *created - 1
     }
 
-    /// A buffer or image gets memory.
+    /// A buffer or image, by its kind, usage and number, gets memory.
     pub(crate) fn add(
         &self,
-        kind: ResourceKind,
-        number: u64,
+        (kind, usage, number): (ResourceKind, u32, u64),
         memory: GuestSlice,
         name: Option<Arc<str>>,
     ) -> ResourceId {
         let mut state = self.state.lock();
+        let role = ResourceRole { usage, number: state.roles.entry((kind, usage)).or_default().take() };
         let key = (memory.address() as u64, state.next);
         state.next += 1;
         state.longest = state.longest.max(memory.len());
-        state.places.insert(key, FoundResource { kind, name, number, bytes: memory.len() });
+        state.places.insert(key, FoundResource { kind, name, number, bytes: memory.len(), role });
         ResourceId(key)
     }
 
@@ -64,7 +83,9 @@ impl Resources {
 
     /// It is destroyed.
     pub(crate) fn remove(&self, id: ResourceId) {
-        self.state.lock().places.remove(&id.0);
+        let mut state = self.state.lock();
+        let Some(FoundResource { kind, role, .. }) = state.places.remove(&id.0) else { return };
+        state.roles.entry((kind, role.usage)).and_modify(|numbers| _ = numbers.free.insert(role.number));
     }
 
     /// The memory at these addresses, as a part of a buffer or image: of those with a name, if there are any, the
@@ -89,7 +110,7 @@ mod tests {
         let at = |offset: u64| memory.address() as u64 + offset;
         let find = |start, end| resources.find(&(at(start)..at(end))).map(|found| found.to_string());
         let add = |kind, start, len, name: Option<&str>| {
-            resources.add(kind, resources.create(kind), memory.slice(start, len), name.map(Arc::from))
+            resources.add((kind, 1, resources.create(kind)), memory.slice(start, len), name.map(Arc::from))
         };
         assert_eq!(find(0, 4), None);
         let large = add(ResourceKind::Buffer, 0, 256, Some("arena"));
@@ -100,5 +121,23 @@ mod tests {
         assert_eq!(find(128, 132).as_deref(), Some("buffer 0 (of 256 bytes), bytes 128..132"));
         resources.remove(large);
         assert_eq!(find(128, 132), None);
+    }
+
+    #[test]
+    fn the_successor_of_a_resource_has_its_role() {
+        let (resources, memory) = (Resources::default(), GuestSlice::leak(64));
+        let add = |usage| {
+            let kind = ResourceKind::Buffer;
+            resources.add((kind, usage, resources.create(kind)), memory, None)
+        };
+        let role = |id: ResourceId| {
+            let ResourceRole { usage, number } = resources.state.lock().places[&id.0].role;
+            (usage, number)
+        };
+        let [first, second, other] = [1, 1, 2].map(add);
+        assert_eq!([first, second, other].map(role), [(1, 0), (1, 1), (2, 0)]);
+        resources.remove(first);
+        let next = [1, 1, 2].map(add);
+        assert_eq!(next.map(role), [(1, 0), (1, 2), (2, 1)]);
     }
 }

@@ -123,8 +123,8 @@ impl CommandRecorder {
         }
     }
 
-    /// Reserves memory for this many commands and all that they keep alive. Each recording function calls it first, so
-    /// that adding the command cannot fail.
+    /// Reserves memory for a call of this many commands and all that they keep alive. Each recording function calls it
+    /// first, so that adding the commands cannot fail.
     pub(super) fn make_room(&mut self, commands: usize) -> Result<(), OutOfHostMemory> {
         self.phases.make_room(commands)?;
         self.kept.make_room()?;
@@ -180,7 +180,8 @@ impl CommandRecorder {
         secondary: &CommandBuffer,
         recording: &Arc<Recording>,
     ) -> Result<(), OutOfHostMemory> {
-        self.make_room(recording.phases.commands().len() + 1)?;
+        self.make_room(1)?;
+        self.phases.make_room_for(&recording.phases)?;
         self.end_phase();
         let before = self.phases.len();
         let moved =

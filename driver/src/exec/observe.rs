@@ -117,8 +117,9 @@ pub trait Observer: Debug + Send + Sync {
         let _ = signal;
     }
 
-    /// A command sets an event, by a number that no other event of the process has.
-    fn sets_event(&self, command: CommandId, event: u64) {
+    /// A command, or the host (`None`), sets an event that is not set, by a number that no other event of the process
+    /// has: called before that happens.
+    fn sets_event(&self, command: Option<CommandId>, event: u64) {
         let _ = (command, event);
     }
 
@@ -163,7 +164,7 @@ impl Observer for Observers {
         self.0.iter().for_each(|observer| observer.host_signals(signal));
     }
 
-    fn sets_event(&self, command: CommandId, event: u64) {
+    fn sets_event(&self, command: Option<CommandId>, event: u64) {
         self.0.iter().for_each(|observer| observer.sets_event(command, event));
     }
 

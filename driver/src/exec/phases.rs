@@ -5,24 +5,48 @@ use std::ops::Index;
 use super::work::Work;
 use crate::host_memory::{self, OutOfHostMemory};
 
+/// The commands of a call after its first one: further regions of a copy.
+#[derive(Clone, Copy, Debug)]
+struct FurtherRegions {
+    first: usize,
+    /// One past the last one.
+    end: usize,
+    /// How many earlier calls have.
+    before: usize,
+}
+
+impl FurtherRegions {
+    /// How many this call and earlier ones have, up to a command.
+    fn up_to(&self, command: usize) -> usize {
+        self.before + self.end.min(command + 1) - self.first
+    }
+}
+
 /// Phases in execution order. Commands of one phase may overlap; no phase is empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Phases {
     commands: Vec<Work>,
     /// One past the last command of each phase; commands after the last end belong to the open phase.
     ends: Vec<usize>,
-    /// Commands that belong to the same call as the one before them, in ascending order: further regions of a copy.
-    further: Vec<usize>,
+    /// Of each call with several regions, in ascending order.
+    further: Vec<FurtherRegions>,
 }
 
 impl Phases {
-    /// Reserves memory for this many commands, each in its own phase.
+    /// Reserves memory for one call of this many commands, before and after which a phase may end.
     pub(crate) fn make_room(&mut self, commands: usize) -> Result<(), OutOfHostMemory> {
         host_memory::reserve(&mut self.commands, commands)?;
         if commands > 1 {
-            host_memory::reserve(&mut self.further, commands)?;
+            host_memory::reserve(&mut self.further, 1)?;
         }
-        host_memory::reserve(&mut self.ends, commands + 1)
+        host_memory::reserve(&mut self.ends, 2)
+    }
+
+    /// Reserves memory to append phases.
+    pub(crate) fn make_room_for(&mut self, others: &Self) -> Result<(), OutOfHostMemory> {
+        host_memory::reserve(&mut self.commands, others.commands.len())?;
+        host_memory::reserve(&mut self.further, others.further.len())?;
+        host_memory::reserve(&mut self.ends, others.ends.len() + 1)
     }
 
     /// Adds a command to the open phase.
@@ -34,7 +58,10 @@ impl Phases {
     pub(crate) fn push_call(&mut self, regions: impl Iterator<Item = Work>) {
         let first = self.commands.len();
         self.commands.extend(regions);
-        self.further.extend(first + 1..self.commands.len());
+        if self.commands.len() > first + 1 {
+            let (end, before) = (self.commands.len(), self.further_up_to(first));
+            self.further.push(FurtherRegions { first: first + 1, end, before });
+        }
     }
 
     /// Ends the open phase, if it has commands.
@@ -67,10 +94,14 @@ impl Phases {
 
     /// Appends phases. All phases of `self` have ended.
     pub(crate) fn append(&mut self, others: &Self) {
-        let before = self.commands.len();
+        let (before, known) = (self.commands.len(), self.further_up_to(self.commands.len()));
         self.commands.extend_from_slice(&others.commands);
         self.ends.extend(others.ends.iter().map(|end| before + end));
-        self.further.extend(others.further.iter().map(|further| before + further));
+        self.further.extend(others.further.iter().map(|further| FurtherRegions {
+            first: before + further.first,
+            end: before + further.end,
+            before: known + further.before,
+        }));
     }
 
     /// The commands of a phase, if there is one.
@@ -81,7 +112,13 @@ impl Phases {
     /// The number of the call that a command belongs to, by its place in a phase: of all calls that have commands.
     pub(crate) fn number(&self, phase: usize, command: usize) -> usize {
         let place = self.start(phase.min(self.len())) + command;
-        place - self.further.partition_point(|&further| further <= place)
+        place - self.further_up_to(place)
+    }
+
+    /// The number of further regions of calls up to a command.
+    fn further_up_to(&self, command: usize) -> usize {
+        let calls = self.further.partition_point(|further| further.first <= command);
+        calls.checked_sub(1).map_or(0, |last| self.further[last].up_to(command))
     }
 
     fn start(&self, phase: usize) -> usize {
@@ -150,5 +187,20 @@ mod tests {
         assert_eq!(phases.number(2, 0), 6, "the end");
         let again = phases.map(Work::clone).unwrap();
         assert_eq!(again.number(1, 4), 5);
+    }
+
+    #[test]
+    fn a_call_needs_the_same_memory_beside_its_regions_whatever_their_number() {
+        let mut phases = Phases::default();
+        phases.make_room(1000).unwrap();
+        phases.push_call((0..1000).map(fill));
+        phases.end();
+        let mut others = Phases::default();
+        others.make_room_for(&phases).unwrap();
+        others.append(&phases);
+        for phases in [phases, others] {
+            assert_eq!((phases.number(0, 999), phases.number(1, 0)), (0, 1));
+            assert!(phases.further.capacity() < 10 && phases.ends.capacity() < 10, "{phases:?}");
+        }
     }
 }

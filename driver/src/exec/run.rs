@@ -65,15 +65,17 @@ impl Run<'_> {
     fn observed(&self, range: &CommandRange, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
         let Some(observer) = &self.shared.observer else { return self.run(range, scratch, count) };
         let (command, groups) = (range.command, range.groups);
+        let BatchPart { submission, recording } = *self.of;
+        let (work, id) = (&self.commands[command], CommandId { submission, recording, phase: self.phase, command });
         let (units, start) = (range.units.end - range.units.start, Instant::now());
+        if let Work::Event { event, set: true } = work
+            && units > 0
+            && !event.reached(1)
+        {
+            observer.sets_event(Some(id), event.serial());
+        }
         let result = self.run(range, scratch, count);
         if units > 0 {
-            let BatchPart { submission, recording } = *self.of;
-            let work = &self.commands[command];
-            let id = CommandId { submission, recording, phase: self.phase, command };
-            if let Work::Event { event, set: true } = work {
-                observer.sets_event(id, event.serial());
-            }
             let dispatch = match work {
                 Work::Dispatch(dispatch) => Some(DispatchInfo { pipeline: dispatch.state.pipeline, groups }),
                 _ => None,

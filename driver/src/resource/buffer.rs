@@ -82,7 +82,7 @@ impl Buffer {
             format!("size {size} above maxBufferSize {max}")
         })?;
         require(!usage.is_empty(), at, "VUID-VkBufferCreateInfo-None-09500", || "usage is 0".into())?;
-        let known = Known::new(device, ResourceKind::Buffer);
+        let known = Known::new(device, ResourceKind::Buffer, usage.as_raw());
         let inner = BufferInner { device: device.clone(), size, usage, storage: OnceLock::new(), known };
         Ok(Self { inner: Arc::new(inner) })
     }

@@ -86,7 +86,7 @@ impl Image {
         let rows = if info.tiling == vk::ImageTiling::LINEAR { Rows::Packed } else { Rows::Spread };
         // An image above `maxResourceSize` breaks no rule: the limit has no VUID.
         let layout = Layout::new(&extent, format.bytes(), rows).ok_or(Error::OutOfMemory)?;
-        let known = Known::new(device, ResourceKind::Image);
+        let known = Known::new(device, ResourceKind::Image, info.usage.as_raw());
         let (device, storage) = (device.clone(), OnceLock::new());
         let inner = ImageInner { device, info: *info, format, extent, layout, storage, known };
         Ok(Self { inner: Arc::new(inner) })

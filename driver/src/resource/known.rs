@@ -12,6 +12,8 @@ use crate::device::Device;
 #[derive(Debug)]
 pub(super) struct Known {
     kind: ResourceKind,
+    /// The usage flags.
+    usage: u32,
     /// Its number among those of its kind, on a device that checks.
     number: u64,
     state: Mutex<KnownState>,
@@ -26,17 +28,17 @@ struct KnownState {
 }
 
 impl Known {
-    /// Of a buffer or image that is created now.
-    pub(super) fn new(device: &Device, kind: ResourceKind) -> Self {
+    /// Of a buffer or image that is created now, with these usage flags.
+    pub(super) fn new(device: &Device, kind: ResourceKind, usage: u32) -> Self {
         let number = device.checker().map(|checker| checker.resources().create(kind)).unwrap_or_default();
-        Self { kind, number, state: Mutex::default() }
+        Self { kind, usage, number, state: Mutex::default() }
     }
 
     /// It gets memory.
     pub(super) fn bound(&self, device: &Device, memory: GuestSlice) {
         if let Some(checker) = device.checker() {
             let mut state = self.state.lock();
-            state.id = Some(checker.resources().add(self.kind, self.number, memory, state.name.clone()));
+            state.id = Some(checker.resources().add((self.kind, self.usage, self.number), memory, state.name.clone()));
         }
     }
 

@@ -100,8 +100,8 @@ pub(super) struct Dependencies {
     signals: BoundedMap<(u64, u64), Signaller>,
     /// What the submission that ends now waited for.
     awaited: Vec<SubmissionId>,
-    /// The command that set each event last.
-    set: BoundedMap<u64, CommandId>,
+    /// The command that set each event last; `None` is the host.
+    set: BoundedMap<u64, Option<CommandId>>,
     /// The waits for events of submissions that have not ended, with the commands that set the events.
     event_waits: BTreeMap<CommandId, Vec<CommandId>>,
     missing: BTreeMap<SubmissionId, Vec<(CommandId, CommandId, String)>>,
@@ -145,14 +145,14 @@ impl Dependencies {
         }
     }
 
-    /// A command sets an event.
-    pub(super) fn sets_event(&mut self, command: CommandId, event: u64) {
+    /// A command, or the host (`None`), sets an event that is not set.
+    pub(super) fn sets_event(&mut self, command: Option<CommandId>, event: u64) {
         self.set.insert(event, command);
     }
 
     /// A command has waited for events. What the host has set has no arrow.
     pub(super) fn waited_for_events(&mut self, command: CommandId, events: &[u64]) {
-        let set: Vec<_> = events.iter().filter_map(|event| self.set.values.get(event)).copied().collect();
+        let set: Vec<_> = events.iter().filter_map(|event| self.set.values.get(event).copied()?).collect();
         if !set.is_empty() && self.event_waits.len() < MAX_KNOWN {
             self.event_waits.insert(command, set);
         }

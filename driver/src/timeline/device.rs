@@ -243,7 +243,7 @@ impl Observer for DeviceTimeline {
         self.state.lock().dependencies.host_signals(signal);
     }
 
-    fn sets_event(&self, command: CommandId, event: u64) {
+    fn sets_event(&self, command: Option<CommandId>, event: u64) {
         self.state.lock().dependencies.sets_event(command, event);
     }
 

@@ -188,7 +188,7 @@ impl Observer for DeviceTimelineFile {
         self.device.host_signals(signal);
     }
 
-    fn sets_event(&self, command: CommandId, event: u64) {
+    fn sets_event(&self, command: Option<CommandId>, event: u64) {
         self.device.sets_event(command, event);
     }
 

@@ -5,36 +5,49 @@ use std::collections::BTreeSet;
 use super::events::{Barrier, SyncEvent};
 use super::report::{CommandRace, stages};
 use super::scope::Accesses;
+use super::signalled::Signal;
 use crate::check::step::FoundStep;
 
 /// Steps of one finding at most, the last ones: a picture of more is of no use.
 const MAX_STEPS: usize = 16;
 
+/// Those of them that come before the first access.
+const MAX_BEFORE: usize = 4;
+
 impl CommandRace<'_> {
-    /// What the program has between the two accesses. Of the submissions only that of the later command counts.
+    /// What the program has between the two accesses. Of the submissions only that of the later command counts. Before
+    /// them comes where events were set for which it waits between the two.
     pub(super) fn between(&self) -> Vec<FoundStep> {
-        let steps = self.events_between().filter_map(|(number, event)| self.step(number, event));
-        let mut steps: Vec<_> = steps.collect();
-        steps.drain(..steps.len().saturating_sub(MAX_STEPS));
-        steps.splice(..0, self.set_before(&steps));
+        let events: Vec<_> = self.events_between().collect();
+        let last = events.into_iter().rev().filter_map(|(number, event)| self.step(number, event));
+        let mut steps: Vec<_> = last.take(MAX_STEPS).collect();
+        steps.reverse();
+        let awaited: BTreeSet<_> = steps.iter().flat_map(|step| &step.after).copied().collect();
+        let early = awaited.into_iter().rev().filter(|number| *number < self.between.start);
+        let sets = early.filter_map(|number| Some((number, self.events.get(number)?)));
+        let sets = sets.filter(|(_, event)| matches!(event, SyncEvent::Set { .. }));
+        let before = sets.filter_map(|(number, event)| self.step(number, event));
+        let mut before: Vec<_> = before.take(MAX_BEFORE).map(|step| FoundStep { precedes: true, ..step }).collect();
+        before.reverse();
+        steps.drain(..(before.len() + steps.len()).saturating_sub(MAX_STEPS));
+        before.retain(|set| steps.iter().any(|step| step.after.contains(&set.number)));
+        steps.splice(..0, before);
         steps
     }
 
-    /// Where events were set before the first access for which the queue of the second one waits between the two.
-    fn set_before(&self, steps: &[FoundStep]) -> Vec<FoundStep> {
-        let waits = self.events_between().filter_map(|(number, event)| match event {
-            SyncEvent::WaitEvents { signals, .. } if steps.iter().any(|step| step.number == number) => Some(signals),
-            _ => None,
-        });
-        let early = waits.flatten().map(|signal| signal.event).filter(|number| *number < self.between.start);
-        let early: BTreeSet<_> = early.collect();
-        let event = |number: u64| self.events.from(number).next().filter(|(found, _)| *found == number);
-        let steps = early.into_iter().filter_map(event).filter_map(|(number, event)| self.step(number, event));
-        steps.map(|step| FoundStep { precedes: true, ..step }).collect()
+    /// The numbers of the sets of events that a wait for these signals, by its number, is for: not those after which
+    /// the event was reset and set again.
+    fn sets(&self, signals: &[Signal], wait: u64) -> Vec<u64> {
+        let object = |event: &SyncEvent| if let SyncEvent::Set { object, .. } = event { Some(*object) } else { None };
+        let is_last = |number: &u64| {
+            let of = self.events.get(*number).and_then(object);
+            let later = self.events.from(number + 1).take_while(|(number, _)| *number < wait);
+            of.is_some() && !later.map(|(_, event)| object(event)).any(|later| later == of)
+        };
+        signals.iter().map(|signal| signal.event).filter(is_last).collect()
     }
 
     fn step(&self, number: u64, event: &SyncEvent) -> Option<FoundStep> {
-        let after = |signals: &[super::Signal]| signals.iter().map(|signal| signal.event).collect();
         let (queue, text, after) = match event {
             SyncEvent::Submission { .. } if self.points.1.queue.is_none() || number != self.points.1.submitted => {
                 return None;
@@ -54,10 +67,10 @@ impl CommandRace<'_> {
             }
             SyncEvent::Wait { queue, stages: scope, signals } => {
                 let text = queue.map_or_else(|| "wait".to_owned(), |_| format!("wait in {}", stages(*scope)));
-                (*queue, text, after(signals))
+                (*queue, text, signals.iter().map(|signal| signal.event).collect())
             }
             SyncEvent::WaitEvents { queue, signals, barriers } => {
-                (Some(*queue), format!("vkCmdWaitEvents{}", self.sides(barriers)), after(signals))
+                (Some(*queue), format!("vkCmdWaitEvents{}", self.sides(barriers)), self.sets(signals, number))
             }
         };
         Some(FoundStep { queue, text, number, after, precedes: false })

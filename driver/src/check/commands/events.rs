@@ -106,6 +106,11 @@ impl SyncLog {
         self.next() - 1
     }
 
+    /// The event with a number, if it is kept.
+    pub(super) fn get(&self, number: u64) -> Option<&SyncEvent> {
+        self.list.get(number.checked_sub(self.first)? as usize)
+    }
+
     /// The events from a number on, with their numbers.
     pub(super) fn from(&self, number: u64) -> impl Iterator<Item = (u64, &SyncEvent)> {
         let skip = number.saturating_sub(self.first);
@@ -119,12 +124,10 @@ impl SyncLog {
         let mut after: SmallVec<[(Option<u32>, u64); 4]> = smallvec![(one, from)];
         for (number, event) in self.from(from) {
             let is_after = |queue, event| after.iter().any(|(of, since)| *of == queue && *since <= event);
+            let is_awaited = |signals: &[Signal]| signals.iter().any(|signal| is_after(signal.queue, signal.event));
             let next = match event {
-                SyncEvent::Wait { queue, signals, .. }
-                    if signals.iter().any(|signal| is_after(signal.queue, signal.event)) =>
-                {
-                    *queue
-                }
+                SyncEvent::Wait { queue, signals, .. } if is_awaited(signals) => *queue,
+                SyncEvent::WaitEvents { queue, signals, .. } if is_awaited(signals) => Some(*queue),
                 // The host submitted it afterwards.
                 SyncEvent::Signal { queue, submitted, .. } if is_after(None, *submitted) => *queue,
                 _ => continue,

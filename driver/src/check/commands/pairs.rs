@@ -25,6 +25,31 @@ pub(super) struct SeenRace {
     pub(super) lack: Lack,
 }
 
+/// Races above which only one is kept of those of the same two accesses in [`WINDOW`] bytes: instructions that access
+/// words by turns make one for each word.
+const MAX_SEEN: usize = 1 << 14;
+
+/// See [`MAX_SEEN`].
+const WINDOW: u64 = 1 << 16;
+
+/// The races that the accesses of a command show.
+#[derive(Debug, Default)]
+pub(super) struct SeenRaces {
+    list: Vec<SeenRace>,
+    /// Of those beyond [`MAX_SEEN`].
+    windows: HashSet<(AccessId, AccessId, Hazard, Lack, u64), FixedState>,
+}
+
+impl SeenRaces {
+    pub(super) fn add(&mut self, race: SeenRace) {
+        let SeenRace { earlier, now, hazard, lack, .. } = race;
+        let window = (earlier, now.id, hazard, lack, race.bytes.start / WINDOW);
+        if self.list.len() < MAX_SEEN || self.windows.insert(window) {
+            self.list.push(race);
+        }
+    }
+}
+
 /// What two accesses are of: their commands and whether each is the layout transition of a barrier; of the host, the
 /// accesses.
 type CommandPair = [Result<(CommandId, bool), AccessId>; 2];
@@ -32,10 +57,10 @@ type CommandPair = [Result<(CommandId, bool), AccessId>; 2];
 impl LogState {
     /// Reports the races of the accesses that happen now: of each two commands each finding once, wherever in memory it
     /// is true.
-    pub(super) fn report_races(&mut self, checker: &Checker, seen: &[SeenRace]) {
+    pub(super) fn report_races(&mut self, checker: &Checker, seen: &SeenRaces) {
         let mut places: HashMap<CommandPair, usize, FixedState> = HashMap::default();
         let mut pairs: Vec<Vec<&SeenRace>> = Vec::new();
-        for race in seen {
+        for race in &seen.list {
             let pair = [race.earlier, race.now.id].map(|id| {
                 let command = &self.info(id).command;
                 command.id().map(|of| (of, command.is_transition())).ok_or(id)
@@ -99,5 +124,26 @@ impl LogState {
             CommandRace { hazard, lack, bytes, pair, points, order, between, is_reversed, events, needs }
         };
         then(&race)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::order::Point;
+    use super::super::scope::{Accesses, Stage};
+    use super::*;
+
+    #[test]
+    fn many_races_of_two_accesses_take_little_memory() {
+        let point = Point { queue: Some(0), submitted: 0, stage: Stage::Copy, access: Accesses::TRANSFER_WRITE };
+        let (now, hazard, lack) = (Access { point, id: 2 }, Hazard::WriteAfterWrite, Lack::Order);
+        let mut seen = SeenRaces::default();
+        let mut add = |earlier, at| seen.add(SeenRace { earlier, now, bytes: at..at + 4, hazard, lack });
+        let bytes = 8 * MAX_SEEN as u64 * 100;
+        (0..bytes).step_by(8).for_each(|at| add(1, at));
+        // Another pair is seen all the same.
+        add(3, 0);
+        assert_eq!(seen.list.len() as u64, MAX_SEEN as u64 + bytes.div_ceil(WINDOW) - 8 * MAX_SEEN as u64 / WINDOW + 1);
+        assert_eq!(seen.list.last().map(|race| race.earlier), Some(3));
     }
 }

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::memory::{AccessId, Cell};
 use super::order::Lack;
-use super::pairs::SeenRace;
+use super::pairs::{SeenRace, SeenRaces};
 use super::record::extent;
 use super::scope::{Accesses, Stage};
 use super::{Access, Checker, Hazard, LogState};
@@ -114,14 +114,14 @@ impl LogState {
             list.iter().map(|access| (*access, AnswerCache::default())).collect()
         };
         let mut ordered: Vec<_> = of.lists.iter().map(with_answers).collect();
-        let mut seen = Vec::new();
+        let mut seen = SeenRaces::default();
         // No comparison changes the cells.
         let cells = std::mem::take(&mut self.cells);
         cells.runs(of.ranges.iter().cloned(), |&list, run, cell| {
             for (access, ordered) in &mut ordered[list as usize] {
                 if !ordered.of(cell, || self.are_ordered(cell, access, &whole)) {
                     for (earlier, hazard) in self.hazards(cell, access) {
-                        seen.extend(self.compare(earlier, access, &run, hazard));
+                        self.compare(earlier, access, &run, hazard).into_iter().for_each(|race| seen.add(race));
                     }
                 }
             }
@@ -213,13 +213,7 @@ impl LogState {
 
     /// A layout transition, which needs values to be available and not visible. Those of one queue happen in submission
     /// order (Vulkan, "Image Layout Transitions").
-    pub(super) fn transition(
-        &mut self,
-        checker: &Checker,
-        access: &Access,
-        range: Range<u64>,
-        seen: &mut Vec<SeenRace>,
-    ) {
+    pub(super) fn transition(&mut self, checker: &Checker, access: &Access, range: Range<u64>, seen: &mut SeenRaces) {
         let mut runs = Vec::new();
         self.runs(range, &mut runs);
         for (run, cell) in runs {
@@ -231,7 +225,7 @@ impl LogState {
                     continue;
                 }
                 if self.lack(earlier, access, &run).is_some_and(|(lack, _)| lack != Lack::Visibility) {
-                    seen.extend(self.compare(earlier, access, &run, hazard));
+                    self.compare(earlier, access, &run, hazard).into_iter().for_each(|race| seen.add(race));
                 }
             }
             self.cells.set(run.clone(), Cell { write: access.id, others: 0 });

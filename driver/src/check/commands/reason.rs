@@ -1,5 +1,10 @@
 //! Why two accesses are not ordered: the first condition that fails, and what the program has in its place.
 
+use std::collections::HashSet;
+
+use foldhash::fast::FixedState;
+use smallvec::SmallVec;
+
 use super::events::{Barrier, SyncEvent};
 use super::order::{Lack, Point};
 use super::report::{CommandRace, stages};
@@ -72,6 +77,16 @@ impl CommandRace<'_> {
         of_last.map_or(BarrierCall::SetBefore, BarrierCall::Set)
     }
 
+    /// The signals of the last wait of the second access's queue for an event that the host set between the two.
+    pub(super) fn events_of_host(&self) -> Option<&SmallVec<[Signal; 2]>> {
+        let by_host = |signal: &Signal| signal.queue.is_none() && signal.event >= self.between.start;
+        let waits = self.events_between().filter_map(|(_, event)| match event {
+            SyncEvent::WaitEvents { queue, signals, .. } if Some(*queue) == self.points.1.queue => Some(signals),
+            _ => None,
+        });
+        waits.filter(|signals| signals.iter().any(by_host)).last()
+    }
+
     /// Whether the queue of the second access sets an event between the two.
     fn sets_event(&self) -> bool {
         let queue = self.points.1.queue;
@@ -95,7 +110,15 @@ impl CommandRace<'_> {
         // The last barrier is the one that a program meant for the second access, so its fault is the cause.
         let last = || self.barriers(second.queue).into_iter().find(|barrier| barrier.orders(&first, &second));
         match self.lack {
-            Lack::Order if second.queue.is_none() => "the host has not waited for the command".to_owned(),
+            Lack::Order if second.queue.is_none() => match self.scope_of_signal() {
+                Some(scope) => format!(
+                    "the host waited for a semaphore that is signalled after {}, not after {}",
+                    stages(scope),
+                    first.stage.name()
+                ),
+                None => "the host has not waited for the command".to_owned(),
+            },
+            Lack::Order if first.queue.is_none() && self.events_of_host().is_some() => self.what_lacks_in_queue(),
             Lack::Order if first.queue.is_none() => {
                 "the command was submitted before the host accessed the memory, and nothing orders them".to_owned()
             }
@@ -180,6 +203,23 @@ impl CommandRace<'_> {
         )
     }
 
+    /// The first scope of a signal of the first access's queue for which the queue of the second one waits, or the
+    /// host, between the two: it lacks the first access, if that is not ordered.
+    fn scope_of_signal(&self) -> Option<Stages> {
+        let (first, second) = self.points;
+        let waits = self.events_between().filter_map(|(_, event)| match event {
+            SyncEvent::Wait { queue, signals, .. } if *queue == second.queue => Some(signals),
+            _ => None,
+        });
+        let awaited: HashSet<u64, FixedState> = waits.flatten().map(|signal| signal.event).collect();
+        self.events_between().find_map(|(number, event)| match event {
+            SyncEvent::Signal { queue, stages, .. } if *queue == first.queue && awaited.contains(&number) => {
+                Some(*stages)
+            }
+            _ => None,
+        })
+    }
+
     /// Why nothing orders two accesses of different queues.
     fn what_lacks_between_queues(&self) -> String {
         let (first, second) = self.points;
@@ -193,13 +233,7 @@ impl CommandRace<'_> {
         if let Some((scope, _)) = waits.iter().rfind(|(_, signals)| is_after(signals)) {
             return format!("{after} in {}, not in {}", stages(*scope), second.stage.name());
         }
-        // A signal whose first scope lacks the first access.
-        let signals = || waits.iter().rev().flat_map(|(_, signals)| signals.iter());
-        let mut scopes = self.events_between().filter_map(|(number, event)| match event {
-            SyncEvent::Signal { queue, stages, .. } if *queue == first.queue => Some((number, *stages)),
-            _ => None,
-        });
-        if let Some((_, scope)) = scopes.find(|(number, _)| signals().any(|signal| signal.event == *number)) {
+        if let Some(scope) = self.scope_of_signal() {
             return format!("{after} after {}, not after {}", stages(scope), first.stage.name());
         }
         let awaited = self.events.from(second.submitted).next().and_then(|(number, event)| match event {

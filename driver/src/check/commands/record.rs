@@ -11,6 +11,7 @@ use spelter_shaders::ir::Site;
 use super::events::{Barrier, SyncEvent};
 use super::marks::Touch;
 use super::order::Point;
+use super::pairs::SeenRaces;
 use super::race::{AnswerCache, CommandAccesses};
 use super::report::{self, CommandInfo};
 use super::scope::{Accesses, Side, Stage, Stages};
@@ -125,7 +126,7 @@ impl LogState {
             self.orders[order as usize].order.comes_before_all_of(number, queue, &dst);
             let info = CommandInfo::transition(&current.info);
             let id = self.access(order, &Arc::new(info), None, None);
-            let mut seen = Vec::new();
+            let mut seen = SeenRaces::default();
             for range in ranges.iter() {
                 self.transition(checker, &Access { point, id }, range.clone(), &mut seen);
             }

@@ -12,6 +12,9 @@ use crate::check::finding::Repair;
 /// The first version of `vkCmdPipelineBarrier2`.
 const BARRIER: &str = "vkCmdPipelineBarrier";
 
+/// For a host that waits for a signal after some stages only.
+const AND_WAIT: &str = ", and wait for a fence of that submission";
+
 /// Stages, each with the one that has its place in the masks of a call of version 1, if that is another one.
 fn both_names(stages: Stages, old: &str) -> String {
     let name = |stage: Stage| match stage {
@@ -57,7 +60,8 @@ impl CommandRace<'_> {
             }
             (Lack::HostDomain, Some(queue), _) => {
                 let repaired = self.visible_to_host(trial(), queue, needs.src).wait(None, Stages::NONE);
-                self.is_repaired(repaired).then(|| self.call_to_host(needs.src))
+                let wait = if self.waits_before_barrier(needs.src) { AND_WAIT } else { "" };
+                self.is_repaired(repaired).then(|| format!("{}{wait}", self.call_to_host(needs.src)))
             }
             (_, Some(queue), None) => {
                 let fence = "wait for a fence of that submission before the host accesses the memory";
@@ -71,10 +75,9 @@ impl CommandRace<'_> {
                 }
             }
             // A later submission makes all that the host did before visible.
-            (_, None, _) => Some(
-                "let the host access it before vkQueueSubmit, or after waiting for a fence of that submission"
-                    .to_owned(),
-            ),
+            (_, None, _) => Some(self.wait_for_host(needs).unwrap_or_else(|| {
+                "let the host access it before vkQueueSubmit, or after waiting for a fence of that submission".into()
+            })),
             (_, Some(one), Some(other)) if one != other => self.semaphore(trial(), other, needs.dst.named),
             (_, Some(_), Some(_)) if self.is_of_one_call() => {
                 Some("write each byte in one region only, or in two calls with a barrier between them".to_owned())
@@ -84,8 +87,30 @@ impl CommandRace<'_> {
         text.map(|text| Repair { text, line: None }).into_iter().collect()
     }
 
+    fn lack_of(&self, trial: RepairTrial) -> Option<Lack> {
+        trial.lack(&self.points.1, &self.bytes)
+    }
+
     fn is_repaired(&self, trial: RepairTrial) -> bool {
-        trial.lack(&self.points.1, &self.bytes).is_none()
+        self.lack_of(trial).is_none()
+    }
+
+    /// Whether the host waited for the write, but not for what is directly after it: for a signal after some stages.
+    fn waits_before_barrier(&self, src: Side) -> bool {
+        let (barrier, end) = (Barrier::new(src, host(), None), self.between.end);
+        let trial = RepairTrial::barrier_after(self.order, self.events, end, barrier);
+        let is_transition = self.pair.0.command.is_transition();
+        // Without an order the wait is not kept any more.
+        !is_transition && trial.is_some_and(|trial| self.lack_of(trial) == Some(Lack::HostDomain))
+    }
+
+    /// The barrier of a wait for an event that the host set after its access.
+    fn wait_for_host(&self, Needs { src, dst }: Needs) -> Option<String> {
+        let queue = self.points.1.queue?;
+        let signals = self.events_of_host()?.clone();
+        let trial = RepairTrial::new(self.order).wait_for_events(queue, signals, Barrier::new(src, dst, None));
+        let text = || format!("{}, {} in the barrier of vkCmdWaitEvents", source(src), destination(dst));
+        self.is_repaired(trial).then(text)
     }
 
     /// With a barrier that makes the write visible to the host, or the barrier of the layout transition that writes.
@@ -138,7 +163,12 @@ impl CommandRace<'_> {
             _ => {
                 let all = if needs == self.needs() { "" } else { ", for all races of the two commands" };
                 let (src, dst) = (source(src), destination(dst));
-                format!("vkCmdPipelineBarrier2 before {}, with {src}, {dst}{all}", self.name(other))
+                // The condition may be read when it begins.
+                let begin = match self.points.1.access {
+                    Accesses::CONDITIONAL_READ => "vkCmdBeginConditionalRenderingEXT of ",
+                    _ => "",
+                };
+                format!("vkCmdPipelineBarrier2 before {begin}{}, with {src}, {dst}{all}", self.name(other))
             }
         })
     }
@@ -155,8 +185,7 @@ impl CommandRace<'_> {
             _ => None,
         });
         let set = waits.last().filter(|set| set.queue == queue)?;
-        let trial =
-            RepairTrial::set_after(self.order, self.events, self.between.end, (set.event, self.points.0.stage))?;
+        let trial = RepairTrial::set_after(self.order, self.events, self.between.end, set.event)?;
         self.is_repaired(trial).then(|| format!("move vkCmdSetEvent after {}", self.name(self.pair.0)))
     }
 }

@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::events::{Barrier, SyncEvent, SyncLog};
 use super::order::{Lack, Order, Point};
-use super::scope::{Side, Stage, Stages};
+use super::scope::{Side, Stages};
 use super::signalled::Signal;
 
 /// The observed execution after an access, with more dependencies.
@@ -23,31 +23,59 @@ impl RepairTrial {
     }
 
     /// The same, where an event gets set directly after the access, in place of the set of event `old` of the log: the
-    /// waits of its queue for that are for this one. `None` if dependencies since then are not kept.
-    pub(super) fn set_after(order: &Order, log: &SyncLog, end: u64, (old, stage): (u64, Stage)) -> Option<Self> {
-        let (at, born) = (order.at, order.born());
+    /// waits of its queue for that are for this one. `None` if dependencies since then are not kept, or if something
+    /// waited for the event before the access, since that would wait for ever.
+    pub(super) fn set_after(order: &Order, log: &SyncLog, end: u64, old: u64) -> Option<Self> {
+        let (queue, number) = (order.at.queue?, order.born().checked_sub(1)?);
+        let SyncEvent::Set { stages, object, .. } = log.get(old)? else { return None };
+        let is_old = |signal: &Signal| signal.event == old;
+        let mut before = log.from(old).take_while(|(known, _)| *known < order.born());
+        let is_early =
+            |event: &SyncEvent| matches!(event, SyncEvent::WaitEvents { signals, .. } if signals.iter().any(is_old));
+        if before.any(|(_, event)| is_early(event)) {
+            return None;
+        }
+        let new = Signal::new(number, Some(queue), *stages);
+        let set =
+            SyncEvent::Set { queue: Some(queue), object: *object, submitted: order.at.submitted, stages: *stages };
+        Self::replayed(order, log, end, set, |event| {
+            if let SyncEvent::WaitEvents { signals, .. } = event {
+                let waits = signals.iter().any(is_old);
+                // The other ones that were set before the access have numbers of their own no more.
+                signals.retain(|signal| signal.event > number);
+                signals.extend(waits.then_some(new));
+            }
+        })
+    }
+
+    /// The same, where a barrier of the access's queue comes directly after it. `None` if dependencies since then are
+    /// not kept.
+    pub(super) fn barrier_after(order: &Order, log: &SyncLog, end: u64, barrier: Barrier) -> Option<Self> {
+        let (queue, submitted) = (order.at.queue?, order.at.submitted);
+        Self::replayed(order, log, end, SyncEvent::Barrier { queue, submitted, barriers: [barrier].into() }, |_| ())
+    }
+
+    /// The dependencies since the access, changed, after a new one directly after it.
+    fn replayed(
+        order: &Order,
+        log: &SyncLog,
+        end: u64,
+        first: SyncEvent,
+        change: impl Fn(&mut SyncEvent),
+    ) -> Option<Self> {
+        let born = order.born();
+        // What follows keeps its numbers.
         let number = born.checked_sub(1)?;
-        let queue = at.queue?;
-        let known = log.from(old).next().and_then(|(found, event)| match event {
-            SyncEvent::Set { stages, .. } if found == old => Some(*stages),
-            _ => None,
-        });
-        let stages = known.unwrap_or(Stages::of(stage));
-        let new = Signal::new(number, Some(queue), stages);
         let mut events = SyncLog::starting_at(number);
-        events.push(SyncEvent::Set { queue: Some(queue), object: usize::MAX, submitted: at.submitted, stages });
+        events.push(first);
         for (known, event) in log.from(born).take_while(|(known, _)| *known < end) {
             let mut event = event.clone();
-            if let SyncEvent::WaitEvents { signals, .. } = &mut event
-                && signals.iter().any(|signal| signal.event == old)
-            {
-                signals.push(new);
-            }
+            change(&mut event);
             if events.push(event) != known {
                 return None;
             }
         }
-        Some(Self { order: Order::new(at, number), events })
+        Some(Self { order: Order::new(order.at, number), events })
     }
 
     /// The access is a layout transition of a queue, and its barrier has this second scope, too.
@@ -55,6 +83,12 @@ impl RepairTrial {
         let barriers = [].into();
         let number = self.events.push(SyncEvent::Barrier { queue, submitted: self.order.at.submitted, barriers });
         self.order.comes_before_all_of(number, queue, dst);
+        self
+    }
+
+    /// A wait of a queue for events that were set: its barrier.
+    pub(super) fn wait_for_events(mut self, queue: u32, signals: SmallVec<[Signal; 2]>, barrier: Barrier) -> Self {
+        self.events.push(SyncEvent::WaitEvents { queue, signals, barriers: [barrier].into() });
         self
     }
 

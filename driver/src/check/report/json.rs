@@ -77,7 +77,7 @@ fn memory(memory: &FoundMemory) -> Json {
             })
         }
         FoundPlace::Variable { name } => json!({ "variable": &**name, "bytes": bytes }),
-        FoundPlace::Resource(FoundResource { kind, name, number, bytes: size }) => json!({
+        FoundPlace::Resource(FoundResource { kind, name, number, bytes: size, .. }) => json!({
             "resource": kind.name(),
             "name": name.as_deref(),
             "number": number,
