@@ -153,7 +153,7 @@ fn target_environments_that_do_not_exist_are_named() {
         folder.write("target.amber", script.as_bytes());
         let ended = folder.spelter("test target.amber");
         assert_eq!(ended.status, 1, "{script}");
-        let message = format!("2:16: shader `s`: there is no target environment `{target}`");
+        let message = format!("2:1: shader `s`: there is no target environment `{target}`");
         assert!(ended.stdout.contains(&message), "{message}\n{}", ended.stdout);
     }
 }

@@ -94,8 +94,8 @@ impl Widen<'_> {
         let unnormalized = self.byte(modes, UNNORMALIZED);
         let is_unnormalized = self.equals(unnormalized, 1);
         let is_linear = self.equals(mag, Filter::Linear as u32);
-        // The level of detail decides nothing if there is one level and one filter. Vulkan demands both of samplers with
-        // unnormalized coordinates.
+        // The level of detail decides nothing if there is one level and one filter. Vulkan demands both where
+        // coordinates are unnormalized.
         let one_filter = self.builder.pure(Op::IEq, &[mag, min]);
         let one = self.builder.pure(Op::LAnd, &[source.has_one_level, one_filter]);
         let mut is_level = self.builder.pure(Op::LOr, &[one, is_unnormalized]);
@@ -146,8 +146,8 @@ impl Widen<'_> {
         pair
     }
 
-    /// Whether the sampler makes no more than 0 of the level of detail 0: it has no bias, and no lowest level above 0. A
-    /// negative bias would do no more; it is rare, and such samples are calls.
+    /// Whether the sampler makes no more than 0 of the level of detail 0: it has no bias, and no lowest level above 0.
+    /// A negative bias would do no more; it is rare, and such samples are calls.
     fn is_base_level(&mut self, sampler: Value) -> Value {
         let [bias, lowest] = [Field::LodBias, Field::MinLod]
             .map(|field| self.builder.emit_one(InstData::ImageField { image: sampler, field }));
