@@ -134,7 +134,7 @@ pub struct GrowingRoom {
 }
 
 impl GrowingRoom {
-    /// Whether the system has `bytes` now.
+    /// Whether the system has `bytes` now; after a refusal always `false`.
     pub fn has(&self, bytes: u64) -> bool {
         drop(self.room.take());
         match Room::of(bytes) {

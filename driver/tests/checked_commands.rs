@@ -1,7 +1,7 @@
 //! Checked mode between commands: which dependency is missing, and which programs are right.
 #![allow(clippy::unwrap_used)]
 
-use crate::common::checked::{RAW, WAR, WAW, device, findings, rules};
+use crate::common::checked::{self, RANGE, RAW, Side, WAR, WAW, barrier, device, findings, rules};
 use crate::common::{COUNT, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::{Finding, Rule, Severity};
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S};
@@ -35,14 +35,6 @@ impl Steps {
         command.dispatch(1, 1, 1).unwrap();
     }
 }
-
-fn barrier(command: &CommandBuffer, src: Side, dst: Side) {
-    let memory = [MemoryBarrier { src_access: src.1, dst_access: dst.1 }];
-    command.pipeline_barrier(src.0, dst.0, &memory, &[]).unwrap();
-}
-
-/// Stages and accesses of one side of a barrier.
-type Side = (S, A);
 
 const WRITE: Side = (S::COMPUTE_SHADER, A::SHADER_WRITE);
 const READ: Side = (S::COMPUTE_SHADER, A::SHADER_READ);
@@ -623,54 +615,35 @@ fn the_host_waits_before_it_reads() {
     assert_eq!(found[0].reasons, ["the host has not waited for the command"]);
 }
 
-/// A colour image, and all of it.
-fn image(device: &Device) -> (spelter_driver::Image, vk::ImageSubresourceRange) {
-    let info = spelter_driver::ImageInfo {
-        flags: vk::ImageCreateFlags::empty(),
-        ty: vk::ImageType::TYPE_2D,
-        format: vk::Format::R32_UINT,
-        extent: vk::Extent3D { width: 4, height: 4, depth: 1 },
-        levels: 1,
-        layers: 1,
-        tiling: vk::ImageTiling::OPTIMAL,
-        usage: vk::ImageUsageFlags::TRANSFER_DST | vk::ImageUsageFlags::TRANSFER_SRC,
-    };
-    let image = device.create_image(&info).unwrap();
-    let memory = device.allocate_memory(image.requirements().size, 0).unwrap();
-    image.bind_memory(&memory, 0).unwrap();
-    let range = vk::ImageSubresourceRange {
-        aspect_mask: vk::ImageAspectFlags::COLOR,
-        base_mip_level: 0,
-        level_count: 1,
-        base_array_layer: 0,
-        layer_count: 1,
-    };
-    (image, range)
+/// A colour image.
+fn image(device: &Device) -> spelter_driver::Image {
+    let usage = vk::ImageUsageFlags::TRANSFER_DST | vk::ImageUsageFlags::TRANSFER_SRC;
+    checked::image(device, vk::Format::R32_UINT, vk::ImageTiling::OPTIMAL, usage)
 }
 
 #[test]
 fn a_layout_transition_by_the_host_waits_for_the_users_of_the_image() {
     let device = device();
-    let (image, range) = image(&device);
+    let image = image(&device);
     let command = recorded(&device, vk::CommandBufferUsageFlags::empty(), |command| {
-        command.clear_color_image(&image, spelter_driver::ClearColor::Uint([1; 4]), &[range]).unwrap();
+        command.clear_color_image(&image, spelter_driver::ClearColor::Uint([1; 4]), &[RANGE]).unwrap();
     });
     device.queue().submit(&[&command], None).unwrap();
-    image.transition_on_host(&device, &range);
+    image.transition_on_host(&device, &RANGE);
     device.queue().wait_idle().unwrap();
     assert_eq!(rules(&device.take_findings()), [WAW], "the clear has run when the host accesses the image, or not");
     device.queue().submit(&[&command], None).unwrap();
     device.queue().wait_idle().unwrap();
-    image.transition_on_host(&device, &range);
+    image.transition_on_host(&device, &RANGE);
     assert_eq!(device.take_findings(), []);
 }
 
 #[test]
 fn a_layout_transition_accesses_the_image_between_its_scopes() {
     let device = device();
-    let (image, range) = image(&device);
+    let image = image(&device);
     let clear = |command: &CommandBuffer| {
-        command.clear_color_image(&image, spelter_driver::ClearColor::Uint([1; 4]), &[range]).unwrap();
+        command.clear_color_image(&image, spelter_driver::ClearColor::Uint([1; 4]), &[RANGE]).unwrap();
     };
     let transition = |command: &CommandBuffer, src: Side, dst: Side| {
         let barrier = spelter_driver::ImageMemoryBarrier {
@@ -679,7 +652,7 @@ fn a_layout_transition_accesses_the_image_between_its_scopes() {
             old_layout: vk::ImageLayout::UNDEFINED,
             new_layout: vk::ImageLayout::GENERAL,
             image: &image,
-            range,
+            range: RANGE,
         };
         command.pipeline_barrier_with_images(src.0, dst.0, &[], &[], &[barrier]).unwrap();
     };

@@ -2,18 +2,13 @@
 //! it and is reported, and as one that keeps it.
 #![allow(clippy::unwrap_used)]
 
-use crate::common::checked::{RAW, WAR, WAW, device, findings, options, rules};
+use crate::common::checked::{RAW, WAR, WAW, barrier, device, findings, options, rules};
 use crate::common::{ANY_USE, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::{CheckOptions, Finding, Profile, Severity};
 use spelter_driver::vk::{self, AccessFlags as A, DescriptorType, PipelineStageFlags as S};
-use spelter_driver::{CommandBuffer, DescriptorSet, Device, DeviceOptions, MemoryBarrier};
+use spelter_driver::{CommandBuffer, DescriptorSet, Device, DeviceOptions};
 
 const UNIFORM: DescriptorType = DescriptorType::UNIFORM_BUFFER;
-
-fn barrier(command: &CommandBuffer, src: (S, A), dst: (S, A)) {
-    let memory = [MemoryBarrier { src_access: src.1, dst_access: dst.1 }];
-    command.pipeline_barrier(src.0, dst.0, &memory, &[]).unwrap();
-}
 
 fn dispatch(command: &CommandBuffer, kernel: &Kernel, set: &DescriptorSet) {
     command.bind_pipeline(&kernel.pipeline).unwrap();

@@ -2,7 +2,7 @@
 //! the names by which findings are suppressed.
 #![allow(clippy::unwrap_used)]
 
-use crate::common::checked::{WAW, device, findings, rules};
+use crate::common::checked::{WAW, barrier2, device, findings, rules};
 use crate::common::{COUNT, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::report::{Filter, Suppression};
 use spelter_driver::check::{Finding, Rule};
@@ -11,8 +11,7 @@ use spelter_driver::{Barrier2, BarrierMemory, CommandBuffer, Device, Semaphore, 
 
 /// A barrier of all memory.
 fn barrier(src: (S, A), dst: (S, A)) -> Barrier2<'static> {
-    let ((src_stages, src_access), (dst_stages, dst_access)) = (src, dst);
-    Barrier2 { src_stages, src_access, dst_stages, dst_access, memory: BarrierMemory::All, ownership: None }
+    barrier2(src, dst, BarrierMemory::All)
 }
 
 /// The reason of the only finding.

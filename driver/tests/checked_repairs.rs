@@ -1,26 +1,17 @@
 //! The repairs of races between commands: what the text says silences the report.
 #![allow(clippy::unwrap_used)]
 
-use crate::common::checked::{RAW, WAR, WAW, device, findings, rules};
+use crate::common::checked::{self, RANGE, RAW, Side2 as Side, WAR, WAW, barrier2 as barrier, device, findings, rules};
 use crate::common::{ANY_USE, COUNT, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::Finding;
 use spelter_driver::vk::{self, AccessFlags2 as A, PipelineStageFlags2 as S};
 use spelter_driver::{
-    Barrier2, BarrierMemory, ClearColor, CommandBuffer, Device, Image, ImageInfo, Semaphore, SemaphoreSubmit,
-    SubmitInfo,
+    Barrier2, BarrierMemory, ClearColor, CommandBuffer, Device, Image, Semaphore, SemaphoreSubmit, SubmitInfo,
 };
-
-type Side = (S, A);
 
 const NONE: Side = (S::NONE, A::NONE);
 const CLEAR: Side = (S::CLEAR, A::TRANSFER_WRITE);
 const COPY: Side = (S::COPY, A::TRANSFER_READ);
-
-/// A barrier of some memory.
-fn barrier<'a>(src: Side, dst: Side, memory: BarrierMemory<'a>) -> Barrier2<'a> {
-    let ((src_stages, src_access), (dst_stages, dst_access)) = (src, dst);
-    Barrier2 { src_stages, src_access, dst_stages, dst_access, memory, ownership: None }
-}
 
 /// The repair of the only finding.
 fn repair(found: &[Finding]) -> &str {
@@ -31,29 +22,9 @@ fn repair(found: &[Finding]) -> &str {
 
 /// A colour image.
 fn image(device: &Device) -> Image {
-    let info = ImageInfo {
-        flags: vk::ImageCreateFlags::empty(),
-        ty: vk::ImageType::TYPE_2D,
-        format: vk::Format::R32_UINT,
-        extent: vk::Extent3D { width: 4, height: 4, depth: 1 },
-        levels: 1,
-        layers: 1,
-        tiling: vk::ImageTiling::LINEAR,
-        usage: vk::ImageUsageFlags::TRANSFER_DST | vk::ImageUsageFlags::TRANSFER_SRC,
-    };
-    let image = device.create_image(&info).unwrap();
-    let memory = device.allocate_memory(image.requirements().size, 0).unwrap();
-    image.bind_memory(&memory, 0).unwrap();
-    image
+    let usage = vk::ImageUsageFlags::TRANSFER_DST | vk::ImageUsageFlags::TRANSFER_SRC;
+    checked::image(device, vk::Format::R32_UINT, vk::ImageTiling::LINEAR, usage)
 }
-
-const RANGE: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
-    aspect_mask: vk::ImageAspectFlags::COLOR,
-    base_mip_level: 0,
-    level_count: 1,
-    base_array_layer: 0,
-    layer_count: 1,
-};
 
 fn clear(command: &CommandBuffer, image: &Image) {
     command.clear_color_image(image, ClearColor::Uint([1; 4]), &[RANGE]).unwrap();

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
-use crate::common::checked::options;
+use crate::common::checked::{Side, barrier, options};
 use crate::common::{COUNT, Kernel, STORAGE, Words};
 use spelter_driver::check::Finding;
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S, PipelineStageFlags2 as S2};
 use spelter_driver::{
-    BufferMemoryBarrier, Chunk, CommandBuffer, DescriptorSet, Device, MemoryBarrier, Observer, SemaphoreSubmit,
-    SubmissionId, SubmitInfo,
+    BufferMemoryBarrier, Chunk, CommandBuffer, DescriptorSet, Device, Observer, SemaphoreSubmit, SubmissionId,
+    SubmitInfo,
 };
 
 const UNIFORM: vk::DescriptorType = vk::DescriptorType::UNIFORM_BUFFER;
@@ -145,17 +145,9 @@ impl Scene {
     }
 }
 
-/// Stages and accesses of one side of a barrier.
-type Side = (S, A);
-
 const SHADER_READ: Side = (S::COMPUTE_SHADER, A::SHADER_READ);
 const SHADER_WRITE: Side = (S::COMPUTE_SHADER, A::SHADER_WRITE);
 const TRANSFER_WRITE: Side = (S::TRANSFER, A::TRANSFER_WRITE);
-
-fn barrier(command: &CommandBuffer, src: Side, dst: Side) {
-    let memory = [MemoryBarrier { src_access: src.1, dst_access: dst.1 }];
-    command.pipeline_barrier(src.0, dst.0, &memory, &[]).unwrap();
-}
 
 struct Mistake {
     title: &'static str,

@@ -11,25 +11,16 @@
 //! | 33 | ByroRedux, issue 192 | none | `a_submission_makes_what_the_host_wrote_visible` |
 #![allow(clippy::unwrap_used)]
 
-use crate::common::checked::{RAW, WAR, WAW, device, findings, rules};
+use crate::common::checked::{self, RANGE, RAW, Side, WAR, WAW, barrier, device, findings, rules};
 use crate::common::{ANY_USE, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::{Rule, Severity};
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S};
 use spelter_driver::{
-    CommandBuffer, DescriptorImageInfo, DescriptorSet, Device, Image, ImageInfo, ImageMemoryBarrier, ImageViewInfo,
-    MemoryBarrier,
+    CommandBuffer, DescriptorImageInfo, DescriptorSet, Device, Image, ImageMemoryBarrier, ImageViewInfo,
 };
-
-/// Stages and accesses of one side of a barrier.
-type Side = (S, A);
 
 const SHADER_WRITE: Side = (S::COMPUTE_SHADER, A::SHADER_WRITE);
 const SHADER_READ: Side = (S::COMPUTE_SHADER, A::SHADER_READ);
-
-fn barrier(command: &CommandBuffer, src: Side, dst: Side) {
-    let memory = [MemoryBarrier { src_access: src.1, dst_access: dst.1 }];
-    command.pipeline_barrier(src.0, dst.0, &memory, &[]).unwrap();
-}
 
 /// `output[i] = input[i] + 1` for the first 16 words.
 const STEP: &str = "
@@ -166,29 +157,8 @@ fn workgroup_counts_are_written_in_the_same_pass() {
 }
 
 fn image(device: &Device) -> Image {
-    let info = ImageInfo {
-        flags: vk::ImageCreateFlags::empty(),
-        ty: vk::ImageType::TYPE_2D,
-        format: vk::Format::R32_SFLOAT,
-        extent: vk::Extent3D { width: 4, height: 4, depth: 1 },
-        levels: 1,
-        layers: 1,
-        tiling: vk::ImageTiling::OPTIMAL,
-        usage: vk::ImageUsageFlags::STORAGE,
-    };
-    let image = device.create_image(&info).unwrap();
-    let memory = device.allocate_memory(image.requirements().size, 0).unwrap();
-    image.bind_memory(&memory, 0).unwrap();
-    image
+    checked::image(device, vk::Format::R32_SFLOAT, vk::ImageTiling::OPTIMAL, vk::ImageUsageFlags::STORAGE)
 }
-
-const RANGE: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
-    aspect_mask: vk::ImageAspectFlags::COLOR,
-    base_mip_level: 0,
-    level_count: 1,
-    base_array_layer: 0,
-    layer_count: 1,
-};
 
 /// Case 31: one pass writes an image, the next one reads it; a setting leaves out the barrier with the pass between
 /// them.

@@ -48,7 +48,7 @@ impl<'a> Use<'a> {
 
     /// The access to the object, for hazard tracking.
     pub(crate) fn touch(self) -> Touch {
-        (self.object.id(), self.range, self.access)
+        Touch { object: self.object.id(), range: self.range, access: self.access }
     }
 }
 
@@ -70,7 +70,22 @@ impl Fresh {
 }
 
 /// An access of a command to one object.
-pub(crate) type Touch = (ObjectId, Range<u64>, Access);
+#[derive(Clone, Debug)]
+pub(crate) struct Touch {
+    pub(crate) object: ObjectId,
+    /// Bytes of a buffer, or numbers of subresources of an image.
+    pub(crate) range: Range<u64>,
+    pub(crate) access: Access,
+}
+
+impl Touch {
+    /// Whether the two must be ordered: they have bytes in common, and one of them writes.
+    fn conflicts(&self, other: &Self) -> bool {
+        self.object == other.object
+            && (self.access.writes() || other.access.writes())
+            && self.range.start.max(other.range.start) < self.range.end.min(other.range.end)
+    }
+}
 
 /// Touches that are searched linearly; when there are more they are moved to a map by object.
 const RECENT: usize = 24;
@@ -123,21 +138,19 @@ impl Hazards {
     pub(crate) fn add(&mut self, uses: impl Iterator<Item = Touch>) {
         for touch in uses {
             if self.recent.len() == RECENT {
-                for (id, range, access) in self.recent.drain(..) {
-                    self.objects.entry(id).or_default().add(range, access);
+                for Touch { object, range, access } in self.recent.drain(..) {
+                    self.objects.entry(object).or_default().add(range, access);
                 }
             }
             self.recent.push(touch);
         }
     }
 
-    fn conflicts(&self, (id, range, access): &Touch) -> bool {
-        let meets = |(other, bytes, how): &Touch| {
-            other == id && (access.writes() || how.writes()) && range.start.max(bytes.start) < range.end.min(bytes.end)
-        };
-        self.recent.iter().any(meets)
+    fn conflicts(&self, touch: &Touch) -> bool {
+        let Touch { object, range, access } = touch;
+        self.recent.iter().any(|recent| recent.conflicts(touch))
             || (!self.objects.is_empty()
-                && self.objects.get(id).is_some_and(|touched| touched.conflicts(range, *access)))
+                && self.objects.get(object).is_some_and(|touched| touched.conflicts(range, *access)))
     }
 
     /// Forgets all accesses so far: they are ordered before everything that comes.
@@ -159,13 +172,14 @@ mod tests {
     /// For each command, whether it gets a barrier before it.
     fn barriers(commands: &[Command]) -> Vec<bool> {
         let mut hazards = Hazards::default();
-        let uses = |command: &[_]| -> Vec<(ObjectId, Range<u64>, Access)> {
-            command
-                .iter()
-                .map(|(id, range, access): &(u64, Range<u64>, Access)| (ObjectId(*id), range.clone(), *access))
-                .collect()
+        let touches = |command: &Command| -> Vec<Touch> {
+            command.iter().map(|(id, range, access)| touch(*id, range.clone(), *access)).collect()
         };
-        commands.iter().map(|command| hazards.next(uses(command).into_iter(), Fresh::default()).is_some()).collect()
+        commands.iter().map(|command| hazards.next(touches(command).into_iter(), Fresh::default()).is_some()).collect()
+    }
+
+    fn touch(id: u64, range: Range<u64>, access: Access) -> Touch {
+        Touch { object: ObjectId(id), range, access }
     }
 
     #[test]
@@ -197,9 +211,9 @@ mod tests {
         let (mut hazards, mut fresh) = (Hazards::default(), Fresh::default());
         fresh.note(1);
         fresh.note(64);
-        let one = |range, access| [(ObjectId(1), range, access)].into_iter();
+        let one = |range, access| [touch(1, range, access)].into_iter();
         assert_eq!(hazards.next(one(0..64, Read), Fresh::default()), None);
-        let two = [(ObjectId(2), 0..8, Read), (ObjectId(1), 16..32, Write)].into_iter();
+        let two = [touch(2, 0..8, Read), touch(1, 16..32, Write)].into_iter();
         assert_eq!(hazards.next(two, fresh), None, "the first command reads what is not defined");
         assert_eq!(hazards.next(one(32..64, Read), Fresh::default()), None, "other bytes");
         assert_eq!(hazards.next(one(0..64, Read), Fresh::default()), Some(0), "it is defined now");

@@ -49,15 +49,18 @@ fn adjust(words: &mut [u32], rng: &mut Rng) {
     const CONSTANT: u32 = 43;
     const DECORATE: u32 = 71;
     const MEMBER_DECORATE: u32 = 72;
+    const FUNCTION: u32 = 54;
+    const PHI: u32 = 245;
     const LABEL: u32 = 248;
+    const RETURN_VALUE: u32 = 254;
     let instructions = instructions(words);
     let opcode = |at: usize| words[at] & 0xffff;
     let wanted = rng.below(6);
     let is_wanted = |(at, length): &(usize, usize)| match wanted {
         0 => opcode(*at) == CONSTANT,
         1 => matches!(opcode(*at), DECORATE | MEMBER_DECORATE) && *length > 3,
-        2 => (245..=254).contains(&opcode(*at)) && *length > 1,
-        _ => opcode(*at) > 53 && opcode(*at) < 245 && *length > 3,
+        2 => (PHI..=RETURN_VALUE).contains(&opcode(*at)) && *length > 1,
+        _ => (FUNCTION..PHI).contains(&opcode(*at)) && *length > 3,
     };
     let list: Vec<_> = instructions.iter().filter(|instruction| is_wanted(instruction)).copied().collect();
     if list.is_empty() {

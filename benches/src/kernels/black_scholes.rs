@@ -83,15 +83,17 @@ native! {
     }
 }
 
+/// The prices of a European call and put.
 #[inline(always)]
 fn price(spot: f32, strike: f32, years: f32) -> (f32, f32) {
-    let spread = VOLATILITY * years.sqrt();
-    let d = (ln(spot / strike) + (RATE + 0.5 * VOLATILITY * VOLATILITY) * years) / spread;
-    let (first, second) = (normal(d), normal(d - spread));
+    let deviation = VOLATILITY * years.sqrt();
+    let d = (ln(spot / strike) + (RATE + 0.5 * VOLATILITY * VOLATILITY) * years) / deviation;
+    let (first, second) = (normal(d), normal(d - deviation));
     let discounted = strike * exp(-RATE * years);
     (spot * first - discounted * second, discounted * (1.0 - second) - spot * (1.0 - first))
 }
 
+/// The cumulative normal distribution: Abramowitz and Stegun, 26.2.17.
 #[inline(always)]
 fn normal(d: f32) -> f32 {
     let k = 1.0 / 0.231_641_9f32.mul_add(d.abs(), 1.0);

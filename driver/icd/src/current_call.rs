@@ -9,7 +9,7 @@ use ash::vk::ObjectType;
 use crate::c::callback::Message;
 use crate::error::Error;
 
-/// The number of the instance that messengers and objects belong to; 0 if it is unknown.
+/// The number of an instance, as the owner of messengers and objects; 0 if it is unknown.
 pub(crate) type Owner = u64;
 
 /// Adds to a message what the live object of a handle knows (`Object::describe`).

@@ -1,16 +1,19 @@
 //! A queue: takes batches, which one conductor at a time runs.
 
+mod batch_run;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use self::batch_run::{BatchPosition, ConductorStop};
 use super::cpu_time::ThreadNumber;
 use super::line::{Conductor, Line};
-use super::observe::{CommandId, SemaphoreSignal, SemaphoreWait, SubmissionId, SubmissionSize};
-use super::phase::{self, PartialPhase, PhaseRun};
+use super::observe::{SemaphoreSignal, SemaphoreWait, SubmissionId, SubmissionSize};
+use super::phase;
 use super::progress::{ProgressSnapshot, QueueProgress};
 use super::recording::{Batch, Recording};
-use super::run::{BatchPart, panic_message};
+use super::run::panic_message;
 use super::shared::{Shared, Slot};
 use super::visit::Visit;
 use super::work::Work;
@@ -38,25 +41,6 @@ struct Submitted {
     batch: Batch,
     /// The position at which to continue.
     position: Mutex<BatchPosition>,
-}
-
-/// A position in a batch.
-#[derive(Debug, Default)]
-struct BatchPosition {
-    recording: usize,
-    phase: usize,
-    /// The rest of the phase, if it was begun.
-    left: Option<PartialPhase>,
-}
-
-/// Why a conductor stopped running a batch.
-enum ConductorStop {
-    /// The batch is done, or the device is lost.
-    Done(Result<(), DeviceError>),
-    /// The batch or its next phase waits for this counter value.
-    Until(Target),
-    /// The visit is over.
-    Visited,
 }
 
 impl QueueState {
@@ -217,85 +201,6 @@ impl QueueState {
         }
     }
 
-    /// Runs a batch from where it was left; does nothing on a lost device.
-    fn run(self: &Arc<Self>, submitted: &Submitted, slot: &mut Slot, mut visit: Option<&mut Visit>) -> ConductorStop {
-        if let Err(lost) = self.shared.loss.check() {
-            return ConductorStop::Done(Err(lost));
-        }
-        if let Some(target) = submitted.batch.waits.iter().find(|(counter, value)| !counter.reached(*value)) {
-            return ConductorStop::Until(target.clone());
-        }
-        let (id, log) = (self.id(submitted.serial), self.shared.log.as_deref());
-        log.inspect(|log| log.started(id, &submitted.batch));
-        // Uncontended: one conductor follows the other.
-        let BatchPosition { recording: first, mut phase, mut left } = std::mem::take(&mut *submitted.position.lock());
-        for (r, recording) in submitted.batch.recordings.iter().enumerate().skip(first) {
-            let of = BatchPart { submission: id, recording: r };
-            for p in phase..recording.phases.len() {
-                if self.shared.loss.is_lost() {
-                    return ConductorStop::Done(self.shared.loss.check());
-                }
-                let commands = &recording.phases[p];
-                if let Some(counter) = unset_event(commands) {
-                    *submitted.position.lock() = BatchPosition { recording: r, phase: p, left: None };
-                    return ConductorStop::Until((counter, 1));
-                }
-                if let Some(visit) = &mut visit {
-                    if visit.is_over() {
-                        return self.end_visit(submitted, BatchPosition { recording: r, phase: p, left: None });
-                    }
-                    if !submitted.ends_with(r, p) {
-                        visit.started();
-                    }
-                }
-                if let (Some(log), None) = (log, &left) {
-                    log.phase(CommandId { submission: id, recording: r, phase: p, command: 0 }, recording);
-                }
-                if let (Some(observer), Some(Work::WaitEvents(events)), None) =
-                    (&self.shared.observer, commands.first(), &left)
-                {
-                    let wait = CommandId { submission: id, recording: r, phase: p, command: 0 };
-                    observer.waited_for_events(wait, &events.iter().map(|event| event.serial()).collect::<Vec<_>>());
-                }
-                make_ready(commands);
-                self.progress.begin(r, p);
-                let run = PhaseRun {
-                    shared: &self.shared,
-                    recording,
-                    phase: p,
-                    commands,
-                    of: &of,
-                    progress: &self.progress,
-                    slot: &mut *slot,
-                    visit: visit.as_deref_mut(),
-                };
-                run.run(&mut left);
-                self.progress.end();
-                if left.is_some() {
-                    return self.end_visit(submitted, BatchPosition { recording: r, phase: p, left });
-                }
-            }
-            phase = 0;
-            let phases = recording.phases.len();
-            log.inspect(|log| {
-                log.phase(CommandId { submission: id, recording: r, phase: phases, command: 0 }, recording)
-            });
-        }
-        log.inspect(|log| log.ended(id, &submitted.batch));
-        ConductorStop::Done(self.shared.loss.check())
-    }
-
-    /// Notes where the next conductor continues with a batch that takes longer than was estimated.
-    fn end_visit(&self, submitted: &Submitted, position: BatchPosition) -> ConductorStop {
-        *submitted.position.lock() = position;
-        for work in submitted.batch.recordings.iter().flat_map(|recording| recording.phases.commands()) {
-            if let Work::Dispatch(dispatch) = work {
-                self.shared.costs.forget(&dispatch.state.code);
-            }
-        }
-        ConductorStop::Visited
-    }
-
     /// Progress of this queue; for the watchdog.
     pub(super) fn mark(&self) -> ProgressSnapshot {
         self.progress.mark()
@@ -373,14 +278,6 @@ impl QueueState {
     }
 }
 
-impl Submitted {
-    /// Whether this phase is the last.
-    fn ends_with(&self, recording: usize, phase: usize) -> bool {
-        let recordings = &self.batch.recordings;
-        recording + 1 == recordings.len() && phase + 1 == recordings[recording].phases.len()
-    }
-}
-
 impl Helper for QueueState {
     fn help(self: Arc<Self>, done: &dyn Fn() -> bool) -> bool {
         for _ in 0..WAIT_TRIES {
@@ -406,17 +303,6 @@ impl Wake for QueueState {
     }
 }
 
-/// Compiles kernels of the phase that are not compiled yet. Done before the phase starts, so that no time limit counts
-/// it.
-fn make_ready(phase: &[Work]) {
-    for work in phase {
-        if let Work::Dispatch(dispatch) = work {
-            // The thread that runs the kernel meets the same panic, and loses the device.
-            let _ = catch_unwind(AssertUnwindSafe(|| dispatch.state.code.make_ready()));
-        }
-    }
-}
-
 /// A wait of a batch, for observers.
 fn awaited((counter, value): &Target) -> SemaphoreWait {
     SemaphoreWait { semaphore: counter.serial(), value: *value }
@@ -433,12 +319,6 @@ fn size<'a>(commands: impl Iterator<Item = &'a Work>) -> SubmissionSize {
         commands: commands + 1,
         bytes: bytes.saturating_add(work.touched_bytes()),
     })
-}
-
-/// An event that the phase waits for and that is not set.
-fn unset_event(phase: &[Work]) -> Option<Arc<Counter>> {
-    let Some(Work::WaitEvents(events)) = phase.first() else { return None };
-    events.iter().find(|event| !event.reached(1)).cloned()
 }
 
 /// The first few kernels of a phase, without repetitions.

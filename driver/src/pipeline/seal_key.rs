@@ -6,14 +6,18 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use spelter_locks::Computed;
+
 use super::SealKey;
+use crate::environment::variable;
 
 impl SealKey {
-    /// The key of the process's user, which is created if there is none: the file `spelter/pipeline.key` in the user's
-    /// cache folder, which the environment variables `XDG_CACHE_HOME` and `HOME` name. `None` if there is no place for
-    /// it, or if another user could read it.
-    pub fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
-        find(&file(variable)?, user()?)
+    /// The key of the process's user, which is read once, and created if there is none: the file `spelter/pipeline.key`
+    /// in the user's cache folder, which the environment variables `XDG_CACHE_HOME` and `HOME` name. `None` if there is
+    /// no place for it, or if another user could read it.
+    pub fn of_user() -> Option<&'static Self> {
+        static KEY: Computed<Option<SealKey>> = Computed::new();
+        KEY.get_or_compute(|| find(&file(variable)?, user()?)).as_ref()
     }
 }
 

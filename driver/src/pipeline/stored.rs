@@ -209,6 +209,14 @@ fn pair(from: &mut Reader<'_>) -> Option<SampledPair> {
     Some(SampledPair { image, sampler, filters: from.word()? != 0, compares: from.word()? != 0 })
 }
 
+#[cfg(not(unix))]
+impl SealKey {
+    /// The key of the process's user: here there is no place for one.
+    pub fn of_user() -> Option<&'static Self> {
+        None
+    }
+}
+
 impl std::fmt::Debug for SealKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("SealKey(secret)")

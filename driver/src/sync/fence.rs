@@ -154,6 +154,7 @@ impl FenceState {
     pub(crate) fn settle(&self, result: Result<(), DeviceError>) {
         let mut inner = self.inner.lock();
         let state = if result.is_ok() { SIGNALED } else { LOST };
+        // A fence has no values: all watch for 0.
         let watchers = inner.watchers.take(0);
         *inner = FenceStateInner { lost: result.err(), ..FenceStateInner::default() };
         // Release: pairs with the Acquire in `state`. Under the lock, so that a waiter has either not tested yet or is

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use spelter_driver::environment::variable;
 use spelter_driver::{Device, SealKey, ShaderStage, StoredKernels};
 use spelter_locks::{Computed, Mutex, PerProcess};
 use wgpu_hal::{ComputePipelineDescriptor, PipelineError};
@@ -44,14 +43,14 @@ impl ComputePipeline {
 impl PipelineCache {
     /// A cache with the code of these data, if the same user and build made them; empty otherwise.
     pub(crate) fn new(data: Option<&[u8]>) -> Self {
-        let opened = data.and_then(|data| Some(StoredKernels::open(data, key()?)));
+        let opened = data.and_then(|data| Some(StoredKernels::open(data, SealKey::of_user()?)));
         Self(Arc::new(Mutex::new(opened.unwrap_or_default())))
     }
 
     /// The data; `None` where the user has no key.
     pub(crate) fn data(&self) -> Option<Vec<u8>> {
         let stored = self.0.lock().clone();
-        stored.seal(key()?, MAX_DATA)
+        stored.seal(SealKey::of_user()?, MAX_DATA)
     }
 }
 
@@ -91,21 +90,8 @@ fn compiled(
 /// on the user's key.
 pub(crate) fn validation_key() -> Option<[u8; 16]> {
     static VALIDATION: Computed<Option<[u8; 16]>> = Computed::new();
-    let end = || StoredKernels::default().seal(key()?, MAX_DATA)?.last_chunk::<16>().copied();
+    let end = || StoredKernels::default().seal(SealKey::of_user()?, MAX_DATA)?.last_chunk::<16>().copied();
     *VALIDATION.get_or_compute(end)
-}
-
-/// The user's key for stored code (ADR 10).
-#[cfg(unix)]
-fn key() -> Option<&'static SealKey> {
-    static KEY: Computed<Option<SealKey>> = Computed::new();
-    KEY.get_or_compute(|| SealKey::of_user(variable)).as_ref()
-}
-
-/// Elsewhere there is no place for a key.
-#[cfg(not(unix))]
-fn key() -> Option<&'static SealKey> {
-    None
 }
 
 #[cfg(test)]

@@ -99,16 +99,16 @@ fn complete_check(args: &mut CheckArgs) -> Result<(), Failure> {
         "SPELTER_CHECK_MEMORY" => args.check_memory.is_none(),
         // With --many-seeds the option is about orders, the variable about dispatches.
         "SPELTER_CHECK_SHARD" => args.shard.is_none() && args.many_seeds.is_none(),
-        "SPELTER_CHECK_ONLY" => args.only.is_empty(),
-        "SPELTER_CHECK_SUPPRESSIONS" => args.suppressions.is_empty(),
+        "SPELTER_CHECK_ONLY" => args.reported.only.is_empty(),
+        "SPELTER_CHECK_SUPPRESSIONS" => args.reported.suppressions.is_empty(),
         // `spelter check` sets the status to 0 for its program, whose findings it collects: not those of this one.
         _ => false,
     })?
     .check;
     args.check_memory = args.check_memory.or(settings.memory);
     args.shard = args.shard.or(settings.shard);
-    args.only.extend(settings.filter.only);
-    args.suppress.extend(settings.filter.suppressions);
+    args.reported.only.extend(settings.filter.only);
+    args.reported.suppress.extend(settings.filter.suppressions);
     Ok(())
 }
 

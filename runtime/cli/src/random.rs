@@ -35,7 +35,7 @@ impl Random {
             ScalarType::Float(16) => [0x3000, 0x3400, 0x3800, 0x3a00][self.word() as usize % 4],
             ScalarType::Float(32) => self.fraction().to_bits().into(),
             ScalarType::Float(_) => f64::from(self.fraction()).to_bits(),
-            // No memory is at a small address.
+            // Random bits would be an address of other memory; no buffer is at 0.
             ScalarType::Address => 0,
             ScalarType::Int(bits) | ScalarType::Uint(bits) => integer.min((1 << (bits.min(32) - 1)) - 1),
         }

@@ -139,6 +139,26 @@ fn broken_shaders_fail_with_the_rule() {
 }
 
 #[test]
+fn target_environments_that_do_not_exist_are_named() {
+    let shader = |language: &str, target: &str| {
+        format!(
+            "#!amber\nSHADER compute s {language} TARGET_ENV {target}\nOpNop\nEND\nPIPELINE compute p\nATTACH s\nEND\n\
+             RUN p 1 1 1\n"
+        )
+    };
+    let targets = ["spv1.300", "spv1.7", "spv1.", "spv1.+3", "spv1.03", "vulkan1.300"];
+    let scripts = ["SPIRV-ASM", "GLSL"].map(|language| targets.map(|target| (target, shader(language, target))));
+    let folder = Folder::new("test_targets");
+    for (target, script) in scripts.as_flattened() {
+        folder.write("target.amber", script.as_bytes());
+        let ended = folder.spelter("test target.amber");
+        assert_eq!(ended.status, 1, "{script}");
+        let message = format!("2:1: shader `s`: there is no target environment `{target}`");
+        assert!(ended.stdout.contains(&message), "{message}\n{}", ended.stdout);
+    }
+}
+
+#[test]
 fn files_beside_the_script() {
     let script =
         |file: &str| format!("#!amber\nBUFFER b DATA_TYPE uint8 SIZE 3 FILE {file}\nEXPECT b IDX 0 EQ 1 2 3\n");

@@ -197,7 +197,7 @@ impl Merged {
         self.results.values().filter(|place| place.failed == Some(true)).count() as u64
     }
 
-    /// The shards that lack jobs, each with their number and whether it has a file: the first `limit`. None if the
+    /// The shards that lack jobs, each with their number and whether it has a file: the first `limit`. Empty if the
     /// files are not all of the same number of shards, or of the whole.
     pub fn missing_shards(&self, limit: usize) -> Vec<(Shard, u64, bool)> {
         let Some(shards) = self.shards() else { return Vec::new() };

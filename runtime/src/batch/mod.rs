@@ -51,8 +51,8 @@ pub(crate) struct Batch {
     /// Bytes of memory that are freed when it retires.
     retained_bytes: u64,
     bound: BindState,
-    /// The number of the program's state, if the last command was its dispatch and the accesses since the last barrier
-    /// are those of that dispatch.
+    /// The number of the program's state, if the last command was its dispatch and may be repeated without another
+    /// hazard test.
     last: Option<u64>,
     /// Whether commands have a label.
     labelled: bool,
@@ -270,7 +270,7 @@ impl Batch {
     ) -> Result<(), Error> {
         self.counts.barriers += 1;
         self.log.note(|| {
-            let (resource, range) = reason().map_or((None, 0..0), |(id, range, _)| {
+            let (resource, range) = reason().map_or((None, 0..0), |Touch { object: id, range, .. }| {
                 // Entered, so the batch owns it.
                 let owned = self.objects.iter().rev().find(|object| object.id() == id);
                 (owned.and_then(|object| object.owner()), range)
@@ -300,7 +300,9 @@ impl Batch {
         Ok(())
     }
 
-    /// Records a dispatch of the bound state. `state` is its number if it may be repeated without another hazard test.
+    /// Records a dispatch of the bound state. `state` is its number if it may be repeated without another hazard test:
+    /// if it only reads, as then repetitions need no barrier; or if a barrier comes directly before it. Then `hazards`
+    /// are its accesses alone, and remain so when each repetition comes after a barrier of its own.
     pub(crate) fn dispatch(&mut self, groups: [u32; 3], state: Option<u64>) -> Result<(), Error> {
         self.commands.dispatch(groups[0], groups[1], groups[2])?;
         self.last = state;

@@ -20,7 +20,7 @@ use crate::object::ResourceObject;
 use crate::program::{Declared, Program};
 use crate::resource::Resource;
 use crate::slot_state::SlotState;
-use crate::transfer::{Direction, TexelArea, check_inside, copy_region, extent};
+use crate::transfer::{Direction, LevelOf, TexelArea, check_inside, copy_region, extent};
 
 /// A command. Resources are numbers in the list of its command buffer.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ pub(super) enum Command {
         word: u32,
     },
     CopyImage {
-        from: LevelNumber,
-        to: LevelNumber,
+        from: LevelOf<usize>,
+        to: LevelOf<usize>,
     },
     /// Texels between a buffer, from an offset on, and an image whose level has this size.
     CopyTexels {
@@ -65,15 +65,12 @@ impl Command {
                 in_set || matches!(dispatch.workgroups, Workgroups::Indirect(counts, _) if counts == resource)
             }
             Self::Copy { from, to, .. } => [*from, *to].contains(&resource),
-            Self::CopyImage { from, to } => [from.0, to.0].contains(&resource),
+            Self::CopyImage { from, to } => [from.of, to.of].contains(&resource),
             Self::CopyTexels { buffer, image, .. } => [buffer.0, *image].contains(&resource),
             Self::Fill { to, .. } | Self::ClearImage { to, .. } => *to == resource,
         }
     }
 }
-
-/// A level of a layer of an image: the number of its resource, level, layer.
-pub(super) type LevelNumber = (usize, u32, u32);
 
 /// A dispatch, with all its bindings.
 #[derive(Debug)]
@@ -170,8 +167,8 @@ impl Open {
                 commands.fill_buffer(on.objects[*to].buffer()?, range.start, range.end - range.start, *word)?;
             }
             Command::CopyImage { from, to } => {
-                let images = [on.objects[from.0].image()?, on.objects[to.0].image()?];
-                let levels = [from, to].map(|(number, level, layer)| (on.resource(*number), *level, *layer));
+                let images = [on.objects[from.of].image()?, on.objects[to.of].image()?];
+                let levels = [from, to].map(|level| level.map(|number| on.resource(number)));
                 let region = copy_region(&on.called("copy"), levels, images.map(spelter_driver::Image::info))?;
                 commands.copy_image(images[0], images[1], &[region])?;
             }

@@ -82,7 +82,7 @@ impl Contents {
             Command::Fill { to, range: None, word } => recorder.fill(&buffer(*to), *word),
             Command::Fill { to, range: Some(range), word } => recorder.fill_range(&buffer(*to), range.clone(), *word),
             Command::CopyImage { from, to } => {
-                recorder.copy_image((&image(from.0), from.1, from.2), (&image(to.0), to.1, to.2))
+                recorder.copy_image((&image(from.of), from.level, from.layer), (&image(to.of), to.level, to.layer))
             }
             Command::CopyTexels { direction, buffer: (bytes, offset), image: texels, area, size } => {
                 let region = TexelRegion { image: &image(*texels), area: *area };

@@ -19,7 +19,7 @@ use crate::error::{Error, rule};
 use crate::ids::{Access, CommandBufferId, CommandKind};
 use crate::image::{Image, ImagePart};
 use crate::program::Program;
-use crate::transfer::{Direction, TexelRegion, check_color, extent};
+use crate::transfer::{Direction, LevelOf, TexelRegion, check_color, extent};
 
 /// Records commands in a command buffer: see [`Context::record`]. Each call checks the command at once; a call that
 /// fails records nothing.
@@ -182,15 +182,16 @@ impl Recorder {
     /// # }
     /// ```
     pub fn copy_image(&mut self, from: (&Image, u32, u32), to: (&Image, u32, u32)) -> Result<(), Error> {
+        let (from, to) = (LevelOf::from(from), LevelOf::from(to));
         let (source, target) = self.context.check_copy_image(from, to)?;
-        let levels = [from, to].map(|(image, ..)| image.info().levels);
-        let read = source.ranges(levels[0]).into_iter().map(|range| (from.0.resource(), range, Access::Read));
-        let write = target.ranges(levels[1]).into_iter().map(|range| (to.0.resource(), range, Access::Write));
+        let levels = [from, to].map(|level| level.of.info().levels);
+        let read = source.ranges(levels[0]).into_iter().map(|range| (from.of.resource(), range, Access::Read));
+        let write = target.ranges(levels[1]).into_iter().map(|range| (to.of.resource(), range, Access::Write));
         // A level of a layer is one range.
         let uses: SmallVec<[PartUse<'_>; 2]> = read.chain(write).collect();
         self.recording.add(&self.context, CommandKind::Copy, &uses, true, |number| Command::CopyImage {
-            from: (number(from.0.resource()), from.1, from.2),
-            to: (number(to.0.resource()), to.1, to.2),
+            from: from.map(|image| number(image.resource())),
+            to: to.map(|image| number(image.resource())),
         })
     }
 

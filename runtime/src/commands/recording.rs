@@ -16,7 +16,7 @@ use super::CommandBufferState;
 use super::command::{Command, DispatchCommand, On, Open, Recorded, Workgroups};
 use super::contents::{Named, Parts, Step, TO_END};
 use super::follow::{DispatchBindings, follow};
-use crate::barrier::{Fresh, Hazards};
+use crate::barrier::{Fresh, Hazards, Touch};
 use crate::bind::Bind;
 use crate::context::Context;
 use crate::context_state::ContextState;
@@ -191,7 +191,11 @@ impl Recording {
         command: Command,
     ) -> Result<(), Error> {
         // Hazards are keyed by object: a resource has exactly one object in a submission.
-        let touches = uses.iter().map(|(resource, range, access)| (ObjectId(resource.id().0), range.clone(), *access));
+        let touches = uses.iter().map(|(resource, range, access)| Touch {
+            object: ObjectId(resource.id().0),
+            range: range.clone(),
+            access: *access,
+        });
         let conflict = self.hazards.conflict(touches.clone(), Fresh::default()).and_then(|number| uses.get(number));
         let mut barrier = conflict.is_some();
         let length = self.open.as_ref().map_or(0, |(_, first)| self.parts.commands.len() - first);

@@ -200,7 +200,8 @@ impl ProgramState {
                     let access = descriptor.info.access();
                     match bound.as_ref().map(|bound| (&bound.object, &*bound.ranges)) {
                         Some((Some(object), [range])) if in_place => {
-                            self.touches[descriptor.number] = (object.id(), range.clone(), access);
+                            self.touches[descriptor.number] =
+                                Touch { object: object.id(), range: range.clone(), access };
                         }
                         _ => in_place = false,
                     }
@@ -218,10 +219,13 @@ impl ProgramState {
             self.one_each = true;
             for (slot, access) in &self.uses {
                 let Some(bound) = bindings.slot_state(*slot) else { continue };
-                let ranges =
-                    bound.object.iter().flat_map(|object| bound.ranges.iter().map(|range| (object.id(), range)));
+                let touches = bound.object.iter().flat_map(|object| {
+                    let touch =
+                        |range: &Range<u64>| Touch { object: object.id(), range: range.clone(), access: *access };
+                    bound.ranges.iter().map(touch)
+                });
                 let before = self.touches.len();
-                self.touches.extend(ranges.map(|(id, range)| (id, range.clone(), *access)));
+                self.touches.extend(touches);
                 self.one_each &= self.touches.len() == before + 1;
             }
         }

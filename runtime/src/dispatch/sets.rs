@@ -121,7 +121,7 @@ impl ContextState {
         {
             // The same dispatch again: no object, set or hazard has to be looked at.
             if state.writes {
-                batch.barrier(CommandKind::Dispatch, || state.touches().find(|touch| touch.2.writes()))?;
+                batch.barrier(CommandKind::Dispatch, || state.touches().find(|touch| touch.access.writes()))?;
             }
             return Ok(batch.dispatch(groups, Some(number))?);
         }
@@ -149,8 +149,9 @@ impl ContextState {
                 }
             }
             let barrier = batch.order(CommandKind::Dispatch, state.touches(), fresh)?;
-            let alone = barrier || !state.writes;
-            batch.dispatch(groups, alone.then_some(state.number()))
+            // See `Batch::dispatch`.
+            let may_repeat = barrier || !state.writes;
+            batch.dispatch(groups, may_repeat.then_some(state.number()))
         };
         record().inspect_err(|_| entries.take_back())?;
         state.entered(serial, looked);

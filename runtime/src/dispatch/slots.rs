@@ -38,7 +38,7 @@ impl ContextState {
         {
             // The same dispatch again: no object, set or hazard has to be looked at.
             if state.writes {
-                batch.barrier(CommandKind::Dispatch, || state.touches().find(|touch| touch.2.writes()))?;
+                batch.barrier(CommandKind::Dispatch, || state.touches().find(|touch| touch.access.writes()))?;
             }
             return Ok(batch.dispatch(groups, Some(state.number))?);
         }
@@ -60,7 +60,8 @@ impl ContextState {
             }
         }
         let barrier = batch.order(CommandKind::Dispatch, state.touches(), Fresh::default())?;
-        let alone = barrier || !state.writes;
-        Ok(batch.dispatch(groups, alone.then_some(state.number))?)
+        // See `Batch::dispatch`.
+        let may_repeat = barrier || !state.writes;
+        Ok(batch.dispatch(groups, may_repeat.then_some(state.number))?)
     }
 }

@@ -160,13 +160,14 @@ impl Context {
     /// # }
     /// ```
     pub fn copy_image(&self, from: (&Image, u32, u32), to: (&Image, u32, u32)) -> Result<(), Error> {
+        let (from, to) = (LevelOf::from(from), LevelOf::from(to));
         let (source, target) = self.check_copy_image(from, to)?;
         self.inner().record(|state| {
             let (read, write) =
-                (from.0.resource().object_for_command("copy")?, to.0.resource().object_for_command("copy")?);
+                (from.of.resource().object_for_command("copy")?, to.of.resource().object_for_command("copy")?);
             let (a, b) = (read.image()?, write.image()?);
-            let region = copy_region("copy", [from, to].map(level_of), [a.info(), b.info()])?;
-            let uses = used(&read, &source, from.0, Access::Read).chain(used(&write, &target, to.0, Access::Write));
+            let region = copy_region("copy", [from, to].map(LevelOf::resource), [a.info(), b.info()])?;
+            let uses = used(&read, &source, from.of, Access::Read).chain(used(&write, &target, to.of, Access::Write));
             let uses = uses.collect::<SmallVec<[_; 2]>>();
             state.transfer(CommandKind::Copy, &uses, |commands| commands.copy_image(a, b, &[region]))
         })
@@ -205,12 +206,13 @@ impl Context {
     /// The two subresources of a copy, checked.
     pub(crate) fn check_copy_image(
         &self,
-        from: (&Image, u32, u32),
-        to: (&Image, u32, u32),
+        from: LevelOf<&Image>,
+        to: LevelOf<&Image>,
     ) -> Result<(Subresources, Subresources), Error> {
-        let part = |(image, level, layer)| self.check_level("copy", image, level, layer).map(|(part, _)| part);
+        let part = |LevelOf { of, level, layer }| self.check_level("copy", of, level, layer).map(|(part, _)| part);
         let parts = (part(from)?, part(to)?);
-        let _ = copy_region("copy", [from, to].map(level_of), [&from.0.info(), &to.0.info()])?; // checks the sizes
+        let infos = [&from.of.info(), &to.of.info()];
+        let _ = copy_region("copy", [from, to].map(LevelOf::resource), infos)?; // checks the sizes
         Ok(parts)
     }
 
@@ -249,33 +251,55 @@ pub(crate) fn check_color(image: &Image, target: &spelter_driver::Image, color: 
     Err(Error::range(problem, rule::COLOR))
 }
 
-/// A level of a layer, `(resource, level, layer)`.
-pub(crate) type LevelOf<'a> = (&'a Resource, u32, u32);
+/// A level of a layer of an image, which is given as such, as its resource or by the number of that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LevelOf<I> {
+    pub(crate) of: I,
+    pub(crate) level: u32,
+    pub(crate) layer: u32,
+}
 
-fn level_of((image, level, layer): (&Image, u32, u32)) -> LevelOf<'_> {
-    (image.resource(), level, layer)
+impl<I> From<(I, u32, u32)> for LevelOf<I> {
+    fn from((of, level, layer): (I, u32, u32)) -> Self {
+        Self { of, level, layer }
+    }
+}
+
+impl<I> LevelOf<I> {
+    /// The same level of the image that is given in another way.
+    pub(crate) fn map<J>(self, given: impl FnOnce(I) -> J) -> LevelOf<J> {
+        let Self { of, level, layer } = self;
+        LevelOf { of: given(of), level, layer }
+    }
+}
+
+impl<'a> LevelOf<&'a Image> {
+    fn resource(self) -> LevelOf<&'a Resource> {
+        self.map(|image| &**image.resource())
+    }
 }
 
 /// The copied region between levels of the images of two resources, which have these descriptions. [`Error::Range`] if
 /// the levels have different sizes or are the same.
 pub(crate) fn copy_region(
     what: &str,
-    [from, to]: [LevelOf<'_>; 2],
+    [from, to]: [LevelOf<&Resource>; 2],
     infos: [&ImageInfo; 2],
 ) -> Result<vk::ImageCopy, Error> {
-    let sizes = [extent(infos[0], from.1), extent(infos[1], to.1)];
+    let sizes = [extent(infos[0], from.level), extent(infos[1], to.level)];
     let differs = sizes[0] != sizes[1];
-    if differs || (from.0.id(), from.1, from.2) == (to.0.id(), to.1, to.2) {
-        let described = |((resource, level, layer), size): (LevelOf<'_>, vk::Extent3D)| {
+    let key = |level: LevelOf<&Resource>| (level.of.id(), level.level, level.layer);
+    if differs || key(from) == key(to) {
+        let described = |(LevelOf { of, level, layer }, size): (LevelOf<&Resource>, vk::Extent3D)| {
             let vk::Extent3D { width, height, depth } = size;
-            let of = resource.described();
+            let of = of.described();
             format!("level {level} of layer {layer}, {width}x{height}x{depth} texels, of {of}")
         };
         let (a, b) = (described((from, sizes[0])), described((to, sizes[1])));
         let rule = if differs { rule::COPY_SIZES } else { rule::COPY_OVERLAP };
         return Err(Error::range(format!("{what}: from {a} to {b}"), rule));
     }
-    let (src_subresource, dst_subresource) = (layers(from.1, from.2), layers(to.1, to.2));
+    let (src_subresource, dst_subresource) = (layers(from.level, from.layer), layers(to.level, to.layer));
     Ok(vk::ImageCopy { src_subresource, dst_subresource, extent: sizes[0], ..Default::default() })
 }
 

@@ -15,7 +15,7 @@ mod texels;
 mod upload;
 
 pub use flags::MapFlags;
-pub(crate) use image::{check_color, copy_region};
+pub(crate) use image::{LevelOf, check_color, copy_region};
 pub use map::Mapped;
 pub use read_back::ReadBack;
 pub(crate) use target::{check_inside, extent};

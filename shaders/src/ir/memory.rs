@@ -36,14 +36,8 @@ impl Place {
         }
     }
 
-    pub(super) fn for_each_use(&self, visit: &mut impl FnMut(&Value)) {
-        match self {
-            Self::Buffer { buffer, offset, .. } => {
-                visit(buffer);
-                visit(offset);
-            }
-            Self::Push { offset } | Self::Variable { offset, .. } => visit(offset),
-        }
+    pub(super) fn for_each_use(mut self, visit: &mut impl FnMut(&Value)) {
+        self.for_each_use_mut(&mut |value| visit(value));
     }
 
     pub(super) fn for_each_use_mut(&mut self, visit: &mut impl FnMut(&mut Value)) {

@@ -16,8 +16,8 @@ pub enum SubgroupOp {
     Ballot,
     /// `subgroup.shuffle.f32 v0, v1`: the value of invocation `v1` (modulo 16); 0 if that is inactive.
     Shuffle(Type),
-    /// `subgroup.reduce.iadd.16 v0`: all values of the invocation's cluster (of that many invocations, aligned) put
-    /// together; in a tree whose leaves are the invocations in order.
+    /// `subgroup.reduce.iadd.16 v0`: all values of the invocation's cluster (of that many invocations, aligned)
+    /// combined, in a tree whose leaves are the invocations in order.
     Reduce(Op, u8),
     /// `subgroup.inclusive.iadd v0`: inclusive scan, in the order of Hillis and Steele.
     Inclusive(Op),
@@ -80,7 +80,7 @@ impl SubgroupOp {
                 return Err(format!("there are no clusters of {cluster}"));
             }
             Self::Reduce(op, _) | Self::Inclusive(op) | Self::Exclusive(op) => {
-                identity(op).ok_or_else(|| format!("{} does not put the values of a subgroup together", op.name()))?;
+                identity(op).ok_or_else(|| format!("{} does not combine the values of a subgroup", op.name()))?;
             }
         }
         Ok(())
@@ -105,9 +105,9 @@ impl SubgroupOp {
             }),
             Self::Reduce(op, cluster) => {
                 let mut values = with_identity(op, active, first);
-                for apart in (0..4).map(|step| 1 << step).take_while(|&apart| apart < usize::from(cluster)) {
+                for distance in (0..4).map(|step| 1 << step).take_while(|&distance| distance < usize::from(cluster)) {
                     let before = values;
-                    values = std::array::from_fn(|lane| op.fold(&[before[lane & !apart], before[lane | apart]]));
+                    values = std::array::from_fn(|lane| op.fold(&[before[lane & !distance], before[lane | distance]]));
                 }
                 values
             }
@@ -122,9 +122,9 @@ impl SubgroupOp {
 
 fn inclusive(op: Op, active: u16, values: &[u64; LANES]) -> [u64; LANES] {
     let mut values = with_identity(op, active, values);
-    for apart in [1, 2, 4, 8] {
+    for distance in [1, 2, 4, 8] {
         let before = values;
-        let below = |lane: usize| lane.checked_sub(apart).map_or(identity_of(op), |below| before[below]);
+        let below = |lane: usize| lane.checked_sub(distance).map_or(identity_of(op), |below| before[below]);
         values = std::array::from_fn(|lane| op.fold(&[below(lane), before[lane]]));
     }
     values
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_put_together_as_by_a_loop() {
+    fn integers_are_combined_as_by_a_loop() {
         let values: [u64; LANES] = std::array::from_fn(|lane| (lane as u64 * 0x9e37 + 3) & 0xffff);
         for op in [Op::IAdd, Op::IMul, Op::And, Op::Or, Op::Xor, Op::UMin, Op::UMax, Op::SMin, Op::SMax] {
             for active in [0xffff, 0x0001, 0x8000, 0x5a3c, 0x0fff, 0xfffe] {

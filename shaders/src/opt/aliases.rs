@@ -1,14 +1,12 @@
 //! Value aliases: a pass records which value replaces which, and rewrites all uses once, at its end.
 
-use cranelift_entity::SecondaryMap;
-use cranelift_entity::packed_option::PackedOption;
-
 use crate::ir::{Kernel, Value};
+use crate::ssa::AliasMap;
 
 /// Replaced values.
 #[derive(Debug, Default)]
 pub(super) struct Aliases {
-    instead: SecondaryMap<Value, PackedOption<Value>>,
+    map: AliasMap<Value>,
     any: bool,
 }
 
@@ -20,28 +18,19 @@ impl Aliases {
         if old == new {
             return false;
         }
-        self.instead[old] = new.into();
+        self.map.set(old, new);
         self.any = true;
         true
     }
 
     /// The value that finally replaces `value`: the end of its chain of aliases.
-    pub(super) fn resolve(&self, mut value: Value) -> Value {
-        while let Some(instead) = self.instead[value].expand() {
-            value = instead;
-        }
-        value
+    pub(super) fn resolve(&self, value: Value) -> Value {
+        self.map.resolve(value)
     }
 
     /// As [`Aliases::resolve`], with path compression: later calls find the end in one step.
     pub(super) fn shorten(&mut self, value: Value) -> Value {
-        let end = self.resolve(value);
-        let mut at = value;
-        while let Some(next) = self.instead[at].expand() {
-            self.instead[at] = end.into();
-            at = next;
-        }
-        end
+        self.map.shorten(value)
     }
 
     /// Rewrites every use in the layout.

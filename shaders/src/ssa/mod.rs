@@ -4,6 +4,7 @@
 //! [`Function`] is what this code sees of a kernel; the macros of `entities`, `function` and `branches` give each IR
 //! its ids, the methods of its kernel and those of its terminators.
 
+mod aliases;
 mod branches;
 mod dominators;
 mod entities;
@@ -14,6 +15,7 @@ mod parse;
 mod print;
 mod verify;
 
+pub(crate) use aliases::AliasMap;
 pub(crate) use branches::branches;
 pub use branches::{BlockCall, Terminator};
 pub use dominators::{Dominators, FlowGraph};

@@ -19,9 +19,17 @@ use crate::ir::{Block, Inst, InstData as ScalarInst, Kernel, Place, Scope, Site,
 /// Visits of instructions for all regions, at most: in kernels that need more, all accesses are checked.
 const MAX_VISITS: usize = 1 << 20;
 
-/// Bytes of workgroup variables: ranges, inclusive, of each variable.
+/// Bytes of a workgroup variable, the last one included.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ByteRange {
+    variable: Variable,
+    first: u32,
+    last: u32,
+}
+
+/// Bytes of workgroup variables.
 #[derive(Default)]
-struct Bytes(Vec<(Variable, u32, u32)>);
+struct Bytes(Vec<ByteRange>);
 
 /// What a region does to workgroup variables.
 #[derive(Default)]
@@ -38,32 +46,31 @@ struct Region {
 struct WorkgroupAccess {
     inst: Inst,
     site: Site,
-    variable: Variable,
-    /// The bytes that it may access, inclusive.
-    bytes: (u32, u32),
+    /// What it may access.
+    bytes: ByteRange,
 }
 
 impl Bytes {
-    fn add(&mut self, access: &WorkgroupAccess) {
-        self.0.push((access.variable, access.bytes.0, access.bytes.1));
+    fn add(&mut self, bytes: ByteRange) {
+        self.0.push(bytes);
     }
 
     /// Joins ranges that meet, and sorts them.
     fn sort(&mut self) {
         self.0.sort_unstable();
         self.0.dedup_by(|next, last| {
-            let joins = next.0 == last.0 && next.1 <= last.2.saturating_add(1);
-            last.2 = if joins { last.2.max(next.2) } else { last.2 };
+            let joins = next.variable == last.variable && next.first <= last.last.saturating_add(1);
+            last.last = if joins { last.last.max(next.last) } else { last.last };
             joins
         });
     }
 
-    /// Whether the access may have some of them.
-    fn meet(&self, access: &WorkgroupAccess) -> bool {
-        let before =
-            self.0.partition_point(|&(variable, first, _)| (variable, first) <= (access.variable, access.bytes.1));
-        let last = before.checked_sub(1).map(|at| self.0[at]);
-        last.is_some_and(|(variable, _, last)| variable == access.variable && last >= access.bytes.0)
+    /// Whether some of them are in a range. They are sorted.
+    fn meet(&self, bytes: ByteRange) -> bool {
+        let before = self.0.partition_point(|known| (known.variable, known.first) <= (bytes.variable, bytes.last));
+        // Ranges are disjoint, so only the last of those that start early enough can reach that far.
+        let nearest = before.checked_sub(1).map(|at| self.0[at]);
+        nearest.is_some_and(|known| known.variable == bytes.variable && known.last >= bytes.first)
     }
 }
 
@@ -101,8 +108,8 @@ pub(super) fn ordered_accesses(kernel: &Kernel, ranges: Option<&Ranges>) -> Enti
         let Some(region) = region(kernel, ranges, start, &mut visits) else { return ordered };
         for access in &region.accesses {
             let is_read = matches!(kernel.sites[access.site].action, SiteAction::Read(_));
-            let only_read = is_read && !region.written.meet(access);
-            let only_atomics = !region.unequal.meet(access) && !synchronize.contains(access.variable);
+            let only_read = is_read && !region.written.meet(access.bytes);
+            let only_atomics = !region.unequal.meet(access.bytes) && !synchronize.contains(access.bytes.variable);
             if !only_read && !only_atomics {
                 unordered.insert(access.inst);
             }
@@ -124,14 +131,14 @@ fn region(kernel: &Kernel, ranges: Option<&Ranges>, start: (Block, usize), visit
         *visits = visits.checked_sub(1 + end.unwrap_or(insts.len()))?;
         for &inst in &insts[..end.unwrap_or(insts.len())] {
             let Some((site, variable)) = access(kernel, inst) else { continue };
-            let bytes = ranges.map_or((0, u32::MAX), |ranges| bytes_of(kernel, ranges, block, inst));
-            let access = WorkgroupAccess { inst, site, variable, bytes };
-            region.accesses.push(access);
+            let (first, last) = ranges.map_or((0, u32::MAX), |ranges| bytes_of(kernel, ranges, block, inst));
+            let bytes = ByteRange { variable, first, last };
+            region.accesses.push(WorkgroupAccess { inst, site, bytes });
             if !matches!(kernel.sites[site].action, SiteAction::Read(_)) {
-                region.written.add(&access);
+                region.written.add(bytes);
             }
             if !is_mutual(kernel, inst) {
-                region.unequal.add(&access);
+                region.unequal.add(bytes);
             }
         }
         if end.is_none() {
@@ -144,7 +151,7 @@ fn region(kernel: &Kernel, ranges: Option<&Ranges>, start: (Block, usize), visit
     Some(region)
 }
 
-/// The bytes that an access in a block may have, inclusive.
+/// The first and the last byte that an access in a block may have.
 fn bytes_of(kernel: &Kernel, ranges: &Ranges, block: Block, inst: Inst) -> (u32, u32) {
     let (place, bytes) = match kernel.insts[inst] {
         ScalarInst::Check { ref place, width, .. } => (place, width.bytes()),

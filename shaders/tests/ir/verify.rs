@@ -183,7 +183,7 @@ fn operands() {
     refused_inst("v9 = subgroup.shuffle.bool v0, v1", "there is no shuffle of bool");
     refused_inst("v9 = subgroup.reduce.iadd.3 v1", "there are no clusters of 3");
     refused_inst("v9 = subgroup.reduce.iadd.32 v1", "there are no clusters of 32");
-    refused_inst("v9 = subgroup.inclusive.isub v1", "isub does not put the values of a subgroup together");
+    refused_inst("v9 = subgroup.inclusive.isub v1", "isub does not combine the values of a subgroup");
     refused_inst("v9 = buffer_size v1", "v1 is i32, not buffer");
     refused_inst("v9 = builtin workgroup_id.3", "workgroup_id has 3 components");
     refused_inst("v9 = builtin subgroup_id.1", "subgroup_id has 1 components");

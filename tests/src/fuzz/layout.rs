@@ -234,20 +234,19 @@ impl Maker {
         let word = self.own_word(region.rule, zero);
         let (offset, _) = self.own_offset(region.rule, word);
         let step = if region.rule.apart { region.rule.sharers * 4 } else { 4 };
-        let places = (0..region.rule.per).map(|k| {
+        let offsets = (0..region.rule.per).map(|k| {
             let delta = self.constant(k * step);
-            let offset = self.element(offset, delta, 1);
-            // One buffer for all components.
-            (offset, k)
+            self.element(offset, delta, 1)
         });
-        let offsets: Vec<(Value, u32)> = places.collect();
+        let offsets: Vec<Value> = offsets.collect();
+        // One buffer for all components.
         let first = self.place(region.home, offset);
         let with = |offset: Value| match first {
             Place::Buffer { space, buffer, .. } => Place::Buffer { space, buffer, offset },
             Place::Variable { variable, .. } => Place::Variable { variable, offset },
             Place::Push { .. } => Place::Push { offset },
         };
-        offsets.into_iter().map(|(offset, _)| with(offset)).collect()
+        offsets.into_iter().map(with).collect()
     }
 
     /// The place of any word of the workgroup in an open region, and the level at which the load is uniform.

@@ -60,7 +60,8 @@ pub struct Generated {
     pub features: Features,
 }
 
-/// Contents for a buffer: the same for the same seed and style.
+/// Contents for a buffer, the same for the same seed and style: 0 is zeros, 1 small integers, 2 random bits, 3 small
+/// floats, and any other style words of all these kinds.
 pub fn fill(bytes: usize, seed: u32, style: u32) -> Vec<u8> {
     let mut rng = Rng::new(u64::from(seed));
     let mut word = |at: usize| {

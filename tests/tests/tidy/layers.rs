@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ("check", &["guest", "image", "ir"]),
     ("front", &["host", "image", "abi", "ir", "analysis"]),
     ("lower", &["ir"]),
-    ("opt", &["abi", "ir", "analysis"]),
+    ("opt", &["abi", "ssa", "ir", "analysis"]),
     ("simd", &["host", "text", "work", "image", "ssa", "ir", "analysis"]),
     (
         "back",

@@ -262,6 +262,7 @@ impl<'a> Feedback<'a> {
 /// Writes a zero-terminated text if the caller has a buffer, else its length in bytes. Returns false if the text was
 /// truncated.
 pub(crate) fn put_text(to: &mut vk::PipelineExecutableInternalRepresentationKHR<'_>, text: &str) -> bool {
+    // A zero byte inside would end the text.
     let bytes = text.bytes().map(|byte| byte.max(1)).chain([0]);
     let len = text.len() + 1;
     let room = if to.p_data.is_null() { 0 } else { to.data_size.min(len) };

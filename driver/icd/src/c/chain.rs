@@ -53,18 +53,8 @@ impl<'a, T: TaggedStructure> OutChain<'a, T> {
 
     /// Fills the structure itself, as the type of the prototype. `sType` and `pNext` are preserved.
     pub(crate) fn head(&mut self, fill: impl FnOnce(&mut T)) {
-        let raw: *mut BaseOutStructure<'_> = self.0.cast();
-        // SAFETY: by the contract of `crate::c`: structures of a chain begin so, and are the call's alone.
-        let Some(head) = (unsafe { raw.as_mut() }) else { return };
-        let (tag, next) = (head.s_type, head.p_next);
-        // SAFETY: the prototype says that it is a `T`; `head` is used no more.
-        if let Some(found) = unsafe { self.0.as_mut() } {
-            fill(found);
-        }
-        // SAFETY: as above; `found` is used no more.
-        if let Some(head) = unsafe { raw.as_mut() } {
-            (head.s_type, head.p_next) = (tag, next);
-        }
+        // SAFETY: by the contract of `crate::c` it is the call's alone, and the prototype says that it is a `T`.
+        unsafe { fill_at(self.0.cast(), fill) };
     }
 
     /// Fills the structure of type `N`, if the chain has one. `sType` and `pNext` are preserved.
@@ -73,20 +63,31 @@ impl<'a, T: TaggedStructure> OutChain<'a, T> {
         for _ in 0..MAX_CHAIN_LENGTH {
             // SAFETY: by the contract of `crate::c`: structures of a chain begin so, and are the call's alone.
             let Some(head) = (unsafe { at.as_mut() }) else { return };
-            let (tag, next) = (head.s_type, head.p_next);
-            if tag == N::STRUCTURE_TYPE {
+            if head.s_type == N::STRUCTURE_TYPE {
                 // SAFETY: the tag says that it is an `N`; `head` is used no more.
-                if let Some(found) = unsafe { at.cast::<N>().as_mut() } {
-                    fill(found);
-                }
-                // SAFETY: as above; `found` is used no more.
-                if let Some(head) = unsafe { at.as_mut() } {
-                    (head.s_type, head.p_next) = (tag, next);
-                }
-                return;
+                return unsafe { fill_at(at, fill) };
             }
-            at = next;
+            at = head.p_next;
         }
+    }
+}
+
+/// Fills a structure. `sType` and `pNext` are preserved.
+///
+/// # Safety
+///
+/// `at` is null or the address of an `N`, which begins with `sType` and `pNext` and is the call's alone.
+unsafe fn fill_at<N>(at: *mut BaseOutStructure<'_>, fill: impl FnOnce(&mut N)) {
+    // SAFETY: by this function's contract.
+    let Some(head) = (unsafe { at.as_mut() }) else { return };
+    let (tag, next) = (head.s_type, head.p_next);
+    // SAFETY: as above; `head` is used no more.
+    if let Some(found) = unsafe { at.cast::<N>().as_mut() } {
+        fill(found);
+    }
+    // SAFETY: as above; `found` is used no more.
+    if let Some(head) = unsafe { at.as_mut() } {
+        (head.s_type, head.p_next) = (tag, next);
     }
 }
 

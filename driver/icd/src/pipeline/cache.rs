@@ -12,7 +12,6 @@ use ash::vk::{self, Handle};
 use spelter_driver as driver;
 use spelter_locks::Mutex;
 
-use super::key::key;
 use crate::c::arrays::Feedback;
 use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Many, Out, OutMany};
@@ -122,7 +121,9 @@ fn create(
     mut out: Out<'_, vk::PipelineCache>,
 ) -> Result<(), Error> {
     let sealed = info.bytes().get().strip_prefix(&header()).filter(|sealed| !sealed.is_empty());
-    let stored = sealed.and_then(|sealed| Some(driver::StoredKernels::open(sealed, key()?))).unwrap_or_default();
+    let stored = sealed
+        .and_then(|sealed| Some(driver::StoredKernels::open(sealed, driver::SealKey::of_user()?)))
+        .unwrap_or_default();
     out.put(PipelineCache { stored: Mutex::new(Arc::new(stored)), kept: Mutex::default() }.insert()?);
     Ok(())
 }
@@ -144,12 +145,13 @@ fn data(
         return Ok(vk::Result::INCOMPLETE);
     }
     let stored = cache.collect();
-    let whole = key().filter(|_| !stored.is_empty()).and_then(|key| stored.seal(key, usize::MAX)).unwrap_or_default();
+    let key = driver::SealKey::of_user();
+    let whole = key.filter(|_| !stored.is_empty()).and_then(|key| stored.seal(key, usize::MAX)).unwrap_or_default();
     // If there is no room for all code, a part of it is sealed.
     let some = if whole.len() <= room - HEADER {
         whole.clone()
     } else {
-        key().and_then(|key| stored.seal(key, room - HEADER)).unwrap_or_default()
+        key.and_then(|key| stored.seal(key, room - HEADER)).unwrap_or_default()
     };
     let complete = some.len() == whole.len();
     let data = [&header()[..], &some].concat();

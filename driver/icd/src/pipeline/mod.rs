@@ -2,7 +2,6 @@
 
 mod cache;
 mod executable;
-mod key;
 
 use std::sync::Arc;
 use std::time::Instant;

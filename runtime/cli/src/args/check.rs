@@ -45,6 +45,20 @@ pub(crate) struct CheckArgs {
     /// Continue a results file written by another build, whose results may differ.
     #[arg(long, requires = "results")]
     pub(crate) any_build: bool,
+    /// What is reported.
+    #[command(flatten)]
+    pub(crate) reported: FilterArgs,
+    /// Files of the findings.
+    #[command(flatten)]
+    pub(crate) files: ReportFiles,
+    /// The exit status if there are errors; 66 by default.
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) error_exitcode: Option<u8>,
+}
+
+/// Which findings are reported.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FilterArgs {
     /// Report findings of these rules only, as in RACE-*,BARRIER.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<RulePattern>,
@@ -55,24 +69,17 @@ pub(crate) struct CheckArgs {
     /// Do not report what a line of this file matches.
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
-    /// Write the findings as SARIF 2.1.0, which code-hosting sites show beside the lines.
-    #[arg(long, value_name = "FILE", value_parser = output_file())]
-    pub(crate) sarif: Option<PathBuf>,
-    /// Write the slice of the execution that proves the first race as a test for `spelter litmus`; further races go to
-    /// files with -2, -3 and so on in their names.
-    #[arg(long, value_name = "FILE.test", value_parser = test_name)]
-    pub(crate) litmus: Option<PathBuf>,
-    /// Write the first finding as a picture of Graphviz: the two accesses, what the program has between them, and what
-    /// is missing; further ones go to files with -2, -3 and so on in their names.
-    #[arg(long, value_name = "FILE", value_parser = output_file())]
-    pub(crate) dot: Option<PathBuf>,
-    /// The exit status if there are errors; 66 by default.
-    #[arg(long, value_name = "STATUS")]
-    pub(crate) error_exitcode: Option<u8>,
 }
 
-/// Files of findings: those of the options above, for a command that always checks.
-#[derive(Clone, Debug, Default, Args)]
+impl FilterArgs {
+    /// The filter, without the files of suppressions.
+    pub(crate) fn filter(&self) -> Filter {
+        Filter { only: self.only.clone(), suppressions: self.suppress.clone() }
+    }
+}
+
+/// Files of findings.
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ReportFiles {
     /// Write the findings as SARIF 2.1.0, which code-hosting sites show beside the lines.
     #[arg(long, value_name = "FILE", value_parser = output_file())]
@@ -144,12 +151,12 @@ impl CheckArgs {
             ("--deny-order", self.deny_order),
             ("--many-seeds", self.many_seeds.is_some()),
             ("--shard", self.shard.is_some()),
-            ("--only", !self.only.is_empty()),
-            ("--suppress", !self.suppress.is_empty()),
-            ("--suppressions", !self.suppressions.is_empty()),
-            ("--sarif", self.sarif.is_some()),
-            ("--litmus", self.litmus.is_some()),
-            ("--dot", self.dot.is_some()),
+            ("--only", !self.reported.only.is_empty()),
+            ("--suppress", !self.reported.suppress.is_empty()),
+            ("--suppressions", !self.reported.suppressions.is_empty()),
+            ("--sarif", self.files.sarif.is_some()),
+            ("--litmus", self.files.litmus.is_some()),
+            ("--dot", self.files.dot.is_some()),
             ("--error-exitcode", self.error_exitcode.is_some()),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
@@ -158,15 +165,5 @@ impl CheckArgs {
     /// Whether the shard of the orders of --many-seeds is empty: there are more shards than orders.
     pub(crate) fn has_no_order(&self) -> bool {
         self.many_seeds.is_some_and(|seeds| self.orders().pick(0..u64::from(seeds)).next().is_none())
-    }
-
-    /// The files of findings.
-    pub(crate) fn files(&self) -> ReportFiles {
-        ReportFiles { sarif: self.sarif.clone(), litmus: self.litmus.clone(), dot: self.dot.clone() }
-    }
-
-    /// What is reported, without the files of suppressions.
-    pub(crate) fn filter(&self) -> Filter {
-        Filter { only: self.only.clone(), suppressions: self.suppress.clone() }
     }
 }

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 use spelter::Schedule;
-use spelter::check::report::{Filter, RulePattern, Suppression};
 use spelter::check::{Profile, Shard};
 use vulkan_spelter::options::{EXIT_STATUS, seconds};
 
-use super::check::{ReportFiles, bytes};
+use super::check::{FilterArgs, ReportFiles, bytes};
 use super::{ExecArgs, ExecDeviceArgs, output_file};
 
 /// `spelter check`.
@@ -32,16 +31,9 @@ pub(crate) struct CheckCommandArgs {
     /// More files of the findings.
     #[command(flatten)]
     pub(crate) files: ReportFiles,
-    /// Report findings of these rules only, as in RACE-*,BARRIER.
-    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
-    pub(crate) only: Vec<RulePattern>,
-    /// Do not report what matches: rule:, line:, kernel: or memory: and a pattern with *, as in line:scan.comp:41. A
-    /// kernel has the names of its entry point, of its pipeline and of its shader module.
-    #[arg(long, value_name = "KIND:PATTERN")]
-    pub(crate) suppress: Vec<Suppression>,
-    /// Do not report what a line of this file matches.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) suppressions: Vec<PathBuf>,
+    /// What is reported.
+    #[command(flatten)]
+    pub(crate) reported: FilterArgs,
     /// Run the program N times, each time in another order of workgroups, subgroups and lanes.
     #[arg(long, value_name = "N", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -115,10 +107,5 @@ impl CheckCommandArgs {
         // Both are written I/N.
         let shard = self.shard.filter(|_| self.many_seeds.is_some());
         shard.and_then(|shard| shard.to_string().parse().ok()).unwrap_or_default()
-    }
-
-    /// What is reported, without the files of suppressions.
-    pub(crate) fn filter(&self) -> Filter {
-        Filter { only: self.only.clone(), suppressions: self.suppress.clone() }
     }
 }

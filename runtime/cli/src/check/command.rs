@@ -19,7 +19,7 @@ use crate::output;
 /// all was checked.
 pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
     // Errors in files are reported before the program runs.
-    with_files(args.filter(), &args.suppressions)?;
+    with_files(args.reported.filter(), &args.reported.suppressions)?;
     check_targets(&args.files)?;
     if let Some(path) = &args.json {
         file::check_target(path)?;
@@ -58,12 +58,12 @@ fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static s
     if args.host != "advise" {
         set.push(("SPELTER_CHECK_HOST", args.host.clone().into()));
     }
-    if !args.only.is_empty() {
-        let names: Vec<_> = args.only.iter().map(ToString::to_string).collect();
+    if !args.reported.only.is_empty() {
+        let names: Vec<_> = args.reported.only.iter().map(ToString::to_string).collect();
         set.push(("SPELTER_CHECK_ONLY", names.join(",").into()));
     }
-    if !args.suppress.is_empty() || !args.suppressions.is_empty() {
-        let filter = with_files(args.filter(), &args.suppressions)?;
+    if !args.reported.suppress.is_empty() || !args.reported.suppressions.is_empty() {
+        let filter = with_files(args.reported.filter(), &args.reported.suppressions)?;
         set.push(("SPELTER_CHECK_SUPPRESSIONS", folder.suppressions(&filter)?.into_os_string()));
     }
     Ok(set)

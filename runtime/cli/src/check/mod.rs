@@ -53,7 +53,7 @@ impl Report {
                 finding.dispatch = None;
             }
         }
-        let filter = with_files(args.filter(), &args.suppressions)?;
+        let filter = with_files(args.reported.filter(), &args.reported.suppressions)?;
         let observed = all.len();
         all.retain(|finding| filter.wants(finding));
         let count = all.len();

@@ -94,7 +94,7 @@ fn in_order(args: &CheckCommandArgs, order: u64, orders: u64) -> crate::args::Ex
 /// The orders as a job array.
 fn job_array(args: &CheckCommandArgs) -> Result<JobArray, Failure> {
     let CheckCommandArgs { command, check_memory, graphics, time_limit, host, .. } = args;
-    let filter = with_files(args.filter(), &args.suppressions)?;
+    let filter = with_files(args.reported.filter(), &args.reported.suppressions)?;
     let options = digest(&format!("{:?}", (filter, check_memory, graphics, time_limit, host)));
     let backend = environment::inherited_backend()?.name();
     let settings =

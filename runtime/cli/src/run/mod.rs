@@ -63,7 +63,7 @@ fn execute(
     }
     let Launched { context, program, bound } = launch(&shader, args, messages.printer())?;
     report::check(&bound, args)?;
-    check::check_targets(&args.check.files())?;
+    check::check_targets(&args.check.files)?;
     orders::check_results(&shader, args)?;
     let times = match progress::shown(&context, || dispatch(&context, (&shader, &program), &bound, args)) {
         Ok(times) => times,
@@ -94,7 +94,7 @@ fn execute(
         checked.print(true);
     }
     checked.denied(&args.check).iter().for_each(output::report);
-    check::write_files(&args.check.files(), checked.findings(), &args.file)?;
+    check::write_files(&args.check.files, checked.findings(), &args.file)?;
     Ok(checked.status(&args.check))
 }
 

@@ -64,7 +64,7 @@ impl Orders {
 fn job_array(shader: &Shader, args: &RunArgs, seeds: u32) -> Result<JobArray, Failure> {
     let RunArgs { entry, groups, invocations, bind, uniform, images, push, spec, repeat, .. } = args;
     let CheckArgs { check, check_memory, deny_order, .. } = &args.check;
-    let filter = with_files(args.check.filter(), &args.check.suppressions)?;
+    let filter = with_files(args.check.reported.filter(), &args.check.reported.suppressions)?;
     let launch = (entry, groups, invocations, bind, uniform, images, push, spec, repeat);
     // Whether a job failed depends on what is denied.
     let options = digest(&format!("{launch:?}{:?}", (check, check_memory, filter, deny_order)));

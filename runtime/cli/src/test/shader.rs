@@ -26,6 +26,10 @@ pub(super) fn words(shader: &AmberShader, pipeline: &Pipeline, script: &Path) ->
         AmberSource::File(path) => load(folder, path)?,
     };
     let target = shader.target.as_deref().unwrap_or(DEFAULT_TARGET);
+    // Said here, so that it does not depend on the tools of the machine.
+    if ["spv", "vulkan"].iter().any(|start| target.starts_with(start)) && minor_version(target).is_none() {
+        return Err(no_target(shader, target));
+    }
     let words = match shader.language {
         AmberLanguage::Glsl => compile(shader, "glsl", (target, script), &source)?,
         AmberLanguage::Hlsl => compile(shader, "hlsl", (target, script), &source)?,
@@ -38,6 +42,10 @@ pub(super) fn words(shader: &AmberShader, pipeline: &Pipeline, script: &Path) ->
 
 fn fail(shader: &AmberShader, problem: &str) -> Stop {
     Stop::Fail(format!("{}:{}: shader `{}`: {problem}", shader.at.line, shader.at.column, shader.name))
+}
+
+fn no_target(shader: &AmberShader, target: &str) -> Stop {
+    fail(shader, &format!("there is no target environment `{target}`"))
 }
 
 /// A file next to the script. If it is absent, it was left out of a collection, so the script is skipped.
@@ -118,6 +126,20 @@ fn with_file(words: &[u32], file: &str) -> Vec<u32> {
     out
 }
 
+/// The minor version of SPIR-V 1 of a target environment.
+fn minor_version(target: &str) -> Option<u32> {
+    match target {
+        "spv1.0" | "vulkan1.0" | "vulkan" => Some(0),
+        "spv1.1" => Some(1),
+        "spv1.2" => Some(2),
+        "spv1.3" | "vulkan1.1" => Some(3),
+        "spv1.4" | "vulkan1.1spv1.4" => Some(4),
+        "spv1.5" | "vulkan1.2" => Some(5),
+        "spv1.6" | "vulkan1.3" | "vulkan1.4" => Some(6),
+        _ => None,
+    }
+}
+
 /// The oldest version of Vulkan that supports this version of SPIR-V, with an extension for 1.4.
 fn vulkan(target: &str) -> &str {
     match target {
@@ -139,16 +161,7 @@ fn assemble(shader: &AmberShader, target: &str, source: &[u8]) -> Result<Vec<u32
 
 /// Assembles with Spelter's assembler, which reads the version from a comment; scripts state it outside of the text.
 fn assemble_here(shader: &AmberShader, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
-    let minor = match target {
-        "vulkan1.0" => "0",
-        "vulkan1.1" => "3",
-        "vulkan1.1spv1.4" => "4",
-        "vulkan1.2" => "5",
-        "vulkan1.3" | "vulkan1.4" => "6",
-        other => other.strip_prefix("spv1.").unwrap_or("?"),
-    };
-    let unknown = || fail(shader, &format!("there is no target environment `{target}`"));
-    let minor = minor.parse::<u32>().ok().filter(|minor| *minor <= 6).ok_or_else(unknown)?;
+    let minor = minor_version(target).ok_or_else(|| no_target(shader, target))?;
     let text = std::str::from_utf8(source).map_err(|_| fail(shader, "the text is not UTF-8"))?;
     let mut words = spvasm::assemble(text).map_err(|error| fail(shader, &error.to_string()))?;
     if let Some(version) = words.get_mut(1) {

@@ -7,6 +7,7 @@ use super::layout::{LayoutRules, Pointee};
 use super::module::Sections;
 use super::scalar::Scalar;
 use super::types::{SpirvType, Types};
+use super::variables::block_of;
 use super::words::{Id, InstResult};
 use crate::front::{Blocks, DataLayout, DataMember, ScalarType};
 
@@ -21,7 +22,7 @@ pub(super) fn of_module(sections: &Sections, types: &Types) -> Blocks {
                 return Ok(None);
             }
             let (reader, block) =
-                (LayoutReader { types, annotations: &sections.annotations }, of_block(types, pointee)?);
+                (LayoutReader { types, annotations: &sections.annotations }, block_of(types, pointee)?);
             Ok(Some((class, without_wrapper(reader.layout(Pointee::new(block, LayoutRules::Explicit))?))))
         };
         let Ok(Some((class, layout))) = read() else { continue };
@@ -35,14 +36,6 @@ pub(super) fn of_module(sections: &Sections, types: &Types) -> Blocks {
         }
     }
     blocks
-}
-
-/// The structure type inside of arrays of descriptors.
-fn of_block(types: &Types, ty: Id) -> InstResult<Id> {
-    match &types.get(ty)?.ty {
-        SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element, .. } => of_block(types, *element),
-        _ => Ok(ty),
-    }
 }
 
 /// The data of a block: naga wraps what is no structure in one with a single member at 0, without a name.

@@ -123,16 +123,22 @@ impl Translator<'_> {
 
     /// A value of zeros; also used for undefined values.
     pub(super) fn zero(&mut self, ty: Id) -> InstResult<Composite> {
-        let scalars = self.types.scalars(ty)?;
         if matches!(self.types.get(ty)?.ty, SpirvType::Pointer { .. }) {
             return self.null_pointer(ty);
         }
-        if scalars.contains(&Scalar::Handle) || self.types.get(ty)?.has_logical_pointer {
-            return Err("there are no null images, samplers or structures of pointers".into());
-        }
-        self.spend(scalars.len())?;
+        let scalars = self.constant_scalars(ty)?;
         let values = scalars.iter().map(|scalar| self.builder.constant_bits(scalar.ty(), 0)).collect();
         Ok(Composite { ty, values })
+    }
+
+    /// The scalars of a constant that is no pointer, all of which are to be emitted.
+    pub(super) fn constant_scalars(&mut self, ty: Id) -> InstResult<Rc<[Scalar]>> {
+        let scalars = self.types.scalars(ty)?;
+        if scalars.contains(&Scalar::Handle) || self.types.get(ty)?.has_logical_pointer {
+            return Err("there are no constant images, samplers or structures of pointers".into());
+        }
+        self.spend(scalars.len())?;
+        Ok(scalars)
     }
 
     pub(super) fn construct(&mut self, ty: Id, operands: &[Id]) -> InstResult<Composite> {

@@ -150,11 +150,7 @@ impl<'m> Translator<'m> {
             return Ok(value);
         }
         let bits = self.constants.bits(&mut self.types, id)?;
-        let scalars = self.types.scalars(ty)?;
-        if scalars.contains(&Scalar::Handle) || self.types.get(ty)?.has_logical_pointer {
-            return Err("there are no constant images, samplers or structures of pointers".into());
-        }
-        self.spend(scalars.len())?;
+        let scalars = self.constant_scalars(ty)?;
         let values = scalars.iter().zip(&*bits).map(|(s, &bits)| self.builder.constant_bits(s.ty(), bits)).collect();
         let value = Composite { ty, values };
         self.materialised.insert(id, value.clone());

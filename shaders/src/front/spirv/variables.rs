@@ -88,8 +88,8 @@ pub(super) fn descriptor_count(types: &Types, ty: Id) -> InstResult<u32> {
     }
 }
 
-/// The structure type inside of arrays.
-fn block_of(types: &Types, ty: Id) -> InstResult<Id> {
+/// The type of a descriptor's data, inside of arrays of descriptors.
+pub(super) fn block_of(types: &Types, ty: Id) -> InstResult<Id> {
     match &types.get(ty)?.ty {
         SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element, .. } => block_of(types, *element),
         _ => Ok(ty),

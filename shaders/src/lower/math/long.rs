@@ -33,7 +33,7 @@ fn divide(e: &mut Emit<'_>, args: [Value; 4]) -> [WordPair; 2] {
     let negated = negate(e, rest);
     let magnitude = pick(e, negative, negated, rest);
     let more = first_quotient(e, magnitude, reciprocal);
-    // One more for a negative remainder: the final one is at least 0, or slightly negative.
+    // One more for a negative remainder, `-(more + 1)` is `!more`: the final one is at least 0, or slightly negative.
     let less = more.map(|word| e.not(word));
     let step = pick(e, negative, less, more);
     quotient = add(e, quotient, step);
@@ -66,7 +66,8 @@ fn divide(e: &mut Emit<'_>, args: [Value; 4]) -> [WordPair; 2] {
     [pick(e, none, nothing, quotient), pick(e, none, nothing, corrected)]
 }
 
-/// The dividend times a reciprocal, as an integer whose last digits may be wrong.
+/// The dividend times a reciprocal, as an integer whose last digits may be wrong. Its words are converted one by one:
+/// 2⁵² and a number below it are a double whose low bits are that number.
 fn first_quotient(e: &mut Emit<'_>, a: WordPair, reciprocal: WordPair) -> WordPair {
     let number = to_double(e, a);
     let product = binary(e, [Op::DMulLow, Op::DMulHigh], number, reciprocal);
@@ -94,9 +95,11 @@ fn unary(e: &mut Emit<'_>, ops: [Op; 2], a: WordPair) -> WordPair {
     ops.map(|op| e.operation(op, a))
 }
 
-/// Places the words into the low bits of large doubles, then subtracts the offsets.
+/// Places the words into the low bits of large doubles, then subtracts these: 2⁵² for the low word and 2⁸⁴ for the high
+/// one, which counts 2³² times as much.
 fn to_double(e: &mut Emit<'_>, a: WordPair) -> WordPair {
     let less = double(e, 84f64.exp2() + 52f64.exp2());
+    // The upper words of 2⁵² and of 2⁸⁴.
     let (low_mark, high_mark) = (e.word(0x4330_0000), e.word(0x4530_0000));
     let high = binary(e, [Op::DSubLow, Op::DSubHigh], [a[1], high_mark], less);
     binary(e, [Op::DAddLow, Op::DAddHigh], high, [a[0], low_mark])

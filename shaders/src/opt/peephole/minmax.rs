@@ -19,6 +19,12 @@ fn min_max(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<Replacement
     if a == b {
         return Some(Existing(a));
     }
+    if let Some([x, y]) = e.args::<2>(b, op)
+        // Of `fmin(y, fmin(x, y))` with two zeros the result is `y`, that of the inner operation `x`.
+        && (a == x || a == y && op.is_commutative())
+    {
+        return Some(Existing(b));
+    }
     if let Some([x, y]) = e.args::<2>(a, op) {
         if b == x || b == y {
             // The inner operation has chosen already, also among zeros and NaN.

@@ -94,7 +94,7 @@ impl Builder {
         self.kernel.work.visit(predecessors.len());
         for predecessor in predecessors {
             let operand = self.find(variable, predecessor);
-            let operand = self.variables.shorten(operand);
+            let operand = self.variables.aliases.shorten(operand);
             self.variables.phis[number].operands.push(operand);
             if self.variables.phi_of.contains_key(&operand) && operand != value {
                 self.variables.phi_users.entry(operand).or_default().push(number);
@@ -111,22 +111,22 @@ impl Builder {
             let Phi { value, block, ref operands, .. } = self.variables.phis[number];
             let count = operands.len();
             self.kernel.work.visit(1 + count);
-            if self.variables.is_aliased(value) || count != self.variables.predecessors[block].len() {
+            if self.variables.aliases.has(value) || count != self.variables.predecessors[block].len() {
                 continue;
             }
             let mut only = None;
             let several = (0..count).any(|position| {
                 let operand = self.variables.phis[number].operands[position];
-                let operand = self.variables.shorten(operand);
+                let operand = self.variables.aliases.shorten(operand);
                 operand != value && *only.get_or_insert(operand) != operand
             });
             let (Some(only), false) = (only, several) else { continue };
-            self.variables.aliases[value] = only.into();
+            self.variables.aliases.set(value, only);
             let mut users = self.variables.phi_users.remove(&value).unwrap_or_default();
             users.sort_unstable();
             users.dedup();
             // Aliases are no users any more: kept in the list, they would be visited again and again.
-            users.retain(|&user| !self.variables.is_aliased(self.variables.phis[user].value));
+            users.retain(|&user| !self.variables.aliases.has(self.variables.phis[user].value));
             if self.variables.phi_of.contains_key(&only) {
                 self.variables.phi_users.entry(only).or_default().extend(&users);
             }
@@ -164,7 +164,7 @@ impl Builder {
             if self.variables.all[variable].common {
                 let arg = self.read(variable, stop);
                 if self.is_outer(arg) {
-                    self.variables.aliases[value] = arg.into();
+                    self.variables.aliases.set(value, arg);
                 } else {
                     self.variables.carried.push(Carried { resume, param: value, arg });
                 }
@@ -191,7 +191,7 @@ impl Builder {
             if !same && !undef {
                 self.emit_before_end(stop, InstData::FrameStore { frame, at, value: kept });
             }
-            debug_assert!(!self.variables.is_aliased(value));
+            debug_assert!(!self.variables.aliases.has(value));
         }
     }
 
@@ -199,13 +199,13 @@ impl Builder {
     pub(crate) fn finish_variables(&mut self) {
         let phis = std::mem::take(&mut self.variables.phis);
         for phi in &phis {
-            if self.variables.is_aliased(phi.value) {
+            if self.variables.aliases.has(phi.value) {
                 continue;
             }
             self.place_param(phi.block, phi.value);
             let predecessors = self.variables.predecessors[phi.block].clone();
             for (predecessor, &operand) in predecessors.into_iter().zip(&phi.operands) {
-                let operand = self.variables.shorten(operand);
+                let operand = self.variables.aliases.shorten(operand);
                 self.pass(predecessor, phi.block, operand);
             }
         }
@@ -215,10 +215,10 @@ impl Builder {
             if let InstData::Undef { ty: Type::Mask } = *data {
                 *data = InstData::Const { ty: Type::Mask, bits: 0 };
             }
-            data.for_each_use_mut(|value| *value = variables.shorten(*value));
+            data.for_each_use_mut(|value| *value = variables.aliases.shorten(*value));
         }
         for data in self.kernel.blocks.values_mut() {
-            data.exec = data.exec.map(|exec| variables.shorten(exec));
+            data.exec = data.exec.map(|exec| variables.aliases.shorten(exec));
         }
     }
 }

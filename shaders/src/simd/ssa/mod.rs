@@ -14,13 +14,13 @@
 
 mod construct;
 
-use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::dominance::{Dominance, LoopSpan};
 use super::{Block, Type, Value};
+use crate::ssa::AliasMap;
 
 /// A variable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -176,7 +176,8 @@ pub(crate) struct SsaVariables {
     phi_of: HashMap<Value, usize>,
     phi_users: HashMap<Value, Vec<usize>>,
     unfilled: Vec<usize>,
-    aliases: SecondaryMap<Value, PackedOption<Value>>,
+    /// Parameters that always have one value are aliases of that value.
+    aliases: AliasMap<Value>,
     barriers: HashMap<Block, Barrier>,
     kept: Vec<Kept>,
     /// Values loaded from the frame after a barrier, with their variables.
@@ -261,27 +262,9 @@ impl SsaVariables {
         self.write(block, variable, value);
     }
 
-    /// Resolves aliases: a parameter that always has one value is an alias of that value.
-    pub(crate) fn resolve(&self, mut value: Value) -> Value {
-        while let Some(other) = self.aliases[value].expand() {
-            value = other;
-        }
-        value
-    }
-
-    /// As [`SsaVariables::resolve`], with path compression.
-    fn shorten(&mut self, value: Value) -> Value {
-        let end = self.resolve(value);
-        let mut at = value;
-        while let Some(next) = self.aliases[at].expand() {
-            self.aliases[at] = end.into();
-            at = next;
-        }
-        end
-    }
-
-    fn is_aliased(&self, value: Value) -> bool {
-        self.aliases[value].is_some()
+    /// The value that a value is an alias of in the end.
+    pub(crate) fn resolve(&self, value: Value) -> Value {
+        self.aliases.resolve(value)
     }
 
     /// Marks a start block: variables have their defaults there.

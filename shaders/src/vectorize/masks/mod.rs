@@ -76,25 +76,11 @@ impl Widen<'_> {
     }
 
     fn simd_block(&mut self, block: ir::Block) -> Block {
-        match self.control.blocks[block] {
-            Some(found) => found,
-            None => {
-                let made = self.builder.create_block();
-                self.control.blocks[block] = Some(made);
-                made
-            }
-        }
+        *self.control.blocks[block].get_or_insert_with(|| self.builder.create_block())
     }
 
     fn loop_end(&mut self, number: usize) -> Block {
-        match self.control.loop_ends[number] {
-            Some(found) => found,
-            None => {
-                let made = self.builder.create_block();
-                self.control.loop_ends[number] = Some(made);
-                made
-            }
-        }
+        *self.control.loop_ends[number].get_or_insert_with(|| self.builder.create_block())
     }
 
     fn lanes_variable(&mut self) -> Variable {

@@ -9,6 +9,24 @@ use crate::vectorize::access::bounds::{MemoryRegion, element_count, scaled_base}
 use crate::vectorize::access::word_array::WordArray;
 use crate::vectorize::state::Widen;
 
+/// The byte of [`Field::Filters`] or [`Field::Modes`] that has a property of the sampler.
+const MAG_FILTER: u32 = 0;
+const MIN_FILTER: u32 = 1;
+const WRAP_X: u32 = 3;
+const WRAP_Y: u32 = 0;
+const UNNORMALIZED: u32 = 2;
+
+/// Factors from fraction bits to weights of encoded texels: those along a row add up to [`bytes::STEPS`], and between
+/// rows the upper half of the 16 bits is the weight.
+const WEIGHT_FACTORS: [u32; 2] = [bytes::STEPS as u32, 1 << 8];
+
+/// All fraction bits of a coordinate; those that are a weight between rows of encoded texels.
+const FRACTION: u32 = PLACES as u32 - 1;
+const ENCODED_SLOPE: u32 = 0xff00;
+
+/// The bits of a float but its sign.
+const MAGNITUDE: u32 = u32::MAX >> 1;
+
 impl Widen<'_> {
     /// Loads the fields of an image's descriptor.
     pub(super) fn source(&mut self, image: Value, arrayed: bool) -> WordImage {
@@ -71,14 +89,16 @@ impl Widen<'_> {
         let source = self.source(image, arrayed);
         let [filters, modes] = [Field::Filters, Field::Modes]
             .map(|field| self.builder.emit_one(InstData::ImageField { image: sampler, field }));
-        let [mag, min] = [0, 1].map(|byte| self.byte(filters, byte));
-        let wraps = [self.byte(filters, 3), self.byte(modes, 0)];
-        let counted = self.byte(modes, 2);
-        let counts = self.equals(counted, 1);
+        let [mag, min] = [MAG_FILTER, MIN_FILTER].map(|byte| self.byte(filters, byte));
+        let wraps = [self.byte(filters, WRAP_X), self.byte(modes, WRAP_Y)];
+        let unnormalized = self.byte(modes, UNNORMALIZED);
+        let is_unnormalized = self.equals(unnormalized, 1);
         let is_linear = self.equals(mag, Filter::Linear as u32);
+        // The level of detail decides nothing if there is one level and one filter. Vulkan demands both where
+        // coordinates are unnormalized.
         let one_filter = self.builder.pure(Op::IEq, &[mag, min]);
         let one = self.builder.pure(Op::LAnd, &[source.has_one_level, one_filter]);
-        let mut is_level = self.builder.pure(Op::LOr, &[one, counts]);
+        let mut is_level = self.builder.pure(Op::LOr, &[one, is_unnormalized]);
         if is_base_level {
             let base = self.is_base_level(sampler);
             is_level = self.builder.pure(Op::LOr, &[is_level, base]);
@@ -88,9 +108,9 @@ impl Widen<'_> {
         let is_direct = self.builder.pure(Op::LAnd, &[is_level, exists]);
         let [zero, one, bits] = [0, 1, PLACES.log2() as u32].map(|number| self.builder.s32(number));
         let shift = self.builder.select(is_linear, bits, zero);
-        let weights = [u32::from(bytes::STEPS), 1 << 8].map(|weight| self.builder.s32(weight));
+        let weights = WEIGHT_FACTORS.map(|weight| self.builder.s32(weight));
         let axes: [Axis; 2] = std::array::from_fn(|dim| {
-            let scale = self.builder.select(counts, one, source.sizes[dim]);
+            let scale = self.builder.select(is_unnormalized, one, source.sizes[dim]);
             let scale = self.builder.pure(Op::Shl, &[scale, shift]);
             let scale = self.builder.splat(scale);
             let scale = self.builder.pure(Op::SIntToFloat, &[scale]);
@@ -106,12 +126,12 @@ impl Widen<'_> {
             let clamps = self.equals(wraps[dim], Wrap::ClampToEdge as u32);
             self.builder.pure(Op::LOr, &[clamps, axes[dim].repeats])
         });
-        let [of_floats, of_codes, all] = [(-PLACES / 2.0).to_bits(), (-bytes::MIDDLE).to_bits(), PLACES as u32 - 1]
-            .map(|bits| self.builder.s32(bits));
+        let [of_floats, of_codes, all] =
+            [(-PLACES / 2.0).to_bits(), (-bytes::MIDDLE).to_bits(), FRACTION].map(|bits| self.builder.s32(bits));
         let middle = self.builder.select(source.is_float, of_floats, of_codes);
         let middle = self.builder.select(is_linear, middle, zero);
-        let high = self.builder.s32(0xff00);
-        let slope = self.builder.select(source.is_float, all, high);
+        let encoded = self.builder.s32(ENCODED_SLOPE);
+        let slope = self.builder.select(source.is_float, all, encoded);
         let pair = SampledImage {
             source,
             is_direct: self.builder.pure(Op::LAnd, &[source.is_direct, is_direct]),
@@ -126,13 +146,15 @@ impl Widen<'_> {
         pair
     }
 
-    /// Whether the sampler clamps or biases the level of detail 0 to at most 0.
+    /// Whether the sampler makes no more than 0 of the level of detail 0: it has no bias, and no lowest level above 0.
+    /// A negative bias would do no more; it is rare, and such samples are calls.
     fn is_base_level(&mut self, sampler: Value) -> Value {
         let [bias, lowest] = [Field::LodBias, Field::MinLod]
             .map(|field| self.builder.emit_one(InstData::ImageField { image: sampler, field }));
-        let [size, zero] = [u32::MAX >> 1, 0].map(|bits| self.builder.s32(bits));
-        let bias = self.builder.pure(Op::And, &[bias, size]);
+        let [magnitude, zero] = [MAGNITUDE, 0].map(|bits| self.builder.s32(bits));
+        let bias = self.builder.pure(Op::And, &[bias, magnitude]);
         let no_bias = self.builder.pure(Op::IEq, &[bias, zero]);
+        // As a signed integer, the bits of a float have its sign.
         let not_above = self.builder.pure(Op::SLe, &[lowest, zero]);
         self.builder.pure(Op::LAnd, &[no_bias, not_above])
     }

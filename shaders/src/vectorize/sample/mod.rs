@@ -113,11 +113,7 @@ impl Widen<'_> {
             return None;
         };
         let [image, sampler] = [image, sampler].map(|number| self.of_all_lanes(number));
-        let count = u64::from(self.builder.kernel.descriptors);
-        if [image, sampler]
-            .iter()
-            .any(|&number| self.builder.kernel.constant(number).is_some_and(|number| number >= count))
-        {
+        if [image, sampler].into_iter().any(|number| self.is_no_descriptor(number)) {
             return None;
         }
         let layer = |&(coordinate, shape): &(Value, Shape)| Layer { coordinate, is_uniform: shape == Shape::Uniform };
@@ -125,6 +121,12 @@ impl Widen<'_> {
         let is_level = rows == Shape::Uniform;
         let key = DescriptorKey { image, sampler, arrayed: op.arrayed, is_base_level };
         Some(InlineSample { key, coordinates: [s, t], is_level, layer })
+    }
+
+    /// Whether a descriptor's number is a constant beyond the kernel's descriptors.
+    fn is_no_descriptor(&self, number: Value) -> bool {
+        let kernel = &self.builder.kernel;
+        kernel.constant(number).is_some_and(|number| number >= u64::from(kernel.descriptors))
     }
 
     fn begin(&mut self, block: Block) {

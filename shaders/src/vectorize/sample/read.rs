@@ -26,8 +26,7 @@ impl Widen<'_> {
         }
         let [(image, Shape::Uniform), _, ref rest @ ..] = operands[..] else { return None };
         let image = self.of_all_lanes(image);
-        let count = u64::from(self.builder.kernel.descriptors);
-        if self.builder.kernel.constant(image).is_some_and(|number| number >= count) {
+        if self.is_no_descriptor(image) {
             return None;
         }
         self.cache.samples.emitted += 1;

@@ -35,8 +35,11 @@ pub(super) struct LaneAtomic<'a> {
     /// The indices; then the words, each with its offset in the scratch area.
     pub index: [VReg; 2],
     pub words: SmallVec<[([VReg; 2], i32); 4]>,
+    /// Whether the word has 64 bits.
     pub wide: bool,
+    /// Whether other threads may access the word.
     pub lock: bool,
+    /// The active lanes, a bit for each.
     pub bits: VReg,
     /// Registers of the old values: low words, then high ones.
     pub results: SmallVec<[VReg; 4]>,
@@ -69,7 +72,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let order = order.map(|order| slot(Operand::reg_use(order)));
         self.code.scratch = true;
         self.code.floats |= op.is_float();
-        let (scale, place) = (lanes.scale, disp);
+        let scale = lanes.scale;
         let sequence = LaneAtomicSequence {
             isa,
             op,
@@ -78,7 +81,7 @@ impl<V: VectorIsa> Select<'_, V> {
             kept,
             base,
             scale,
-            disp: place,
+            disp,
             bits,
             order,
             old,
