@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(of("c", "if (c[0] < 7u) { c[0] = 7u; } t++;"), Some(("c[0]", "7u")));
         assert_eq!(of("t", "if (c[0] < 7u) { c[0] = 7u; } t++;"), Some(("t", "1")));
         // What goes on in the next line is not known.
-        for line in ["c[0] += f(1u,", "c[0] += a", "c[0] = c[0] + f(a", "if (c[0] < f(a)) c[0] = f(a", "c[0] += 2u) ]"]
+        for line in ["c[0] += f(1u,", "c[0] += a", "c[0] = c[0] + f(a", "if (c[0] < f(a)) c[0] = f(a", "c[0] += a[2u;"]
         {
             assert_eq!(of("c", line), None, "{line}");
         }
