@@ -96,6 +96,9 @@ OpEntryPoint GLCompute %main \"main\" %local
 OpExecutionMode %main LocalSize 64 1 1
 OpDecorate %local BuiltIn LocalInvocationIndex
 OpDecorate %Block Block
+OpMemberDecorate %Block 0 Coherent
+OpMemberDecorate %Block 1 Coherent
+OpMemberDecorate %Block 2 Coherent
 OpMemberDecorate %Block 0 Offset 0
 OpMemberDecorate %Block 1 Offset 4
 OpMemberDecorate %Block 2 Offset 8
