@@ -407,8 +407,8 @@ mod tests {
         assert_eq!(joins.bytes(), 0);
     }
 
-    /// Invocations of many workgroups update one counter and then another one, and acquire and release by both. What the
-    /// second one brought differs from what the first one did in each entry, and the join of both is that of the
+    /// Invocations of many workgroups update one counter and then another one, and acquire and release by both. What
+    /// the second one brought differs from what the first one did in each entry, and the join of both is that of the
     /// invocation before but for a few branches.
     #[test]
     fn joins_of_two_maps_that_grow_visit_the_new_branches_only() {

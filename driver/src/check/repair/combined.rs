@@ -283,7 +283,7 @@ mod tests {
     fn lines_of_a_group_name_their_file_if_it_is_another_one() {
         let line = |file: &str, line: u32| SourceLine { file: file.into(), line, column: 0 };
         let all = [line("sum.comp", 8), line("lib.glsl", 2), line("sum.comp", 3), line("lib.glsl", 2)];
-        let listed = |at: &[usize]| super::listed(&at.iter().map(|&at| &all[at]).collect::<Vec<_>>(), &all[0]);
+        let listed = |at: &[usize]| listed(&at.iter().map(|&at| &all[at]).collect::<Vec<_>>(), &all[0]);
         assert_eq!(listed(&[0]), "line 8");
         assert_eq!(listed(&[1, 3]), "line lib.glsl:2");
         assert_eq!(listed(&[0, 1, 2, 3]), "each of the lines 3, 8 and lib.glsl:2");
