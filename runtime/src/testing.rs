@@ -27,12 +27,12 @@
 //! # }
 //! ```
 
-use std::fmt::Write as _;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spelter_driver::check::{Severity, report};
+use spelter_driver::check::Severity;
+use spelter_driver::check::report::{self, ShownGroups};
 
 use crate::context::Context;
 use crate::error::{Error, rule};
@@ -373,11 +373,11 @@ impl Drop for DeniedFindings {
         }
         // A device that is lost made the test's own calls fail.
         let findings = self.context.findings().unwrap_or_default();
-        let mut errors = String::new();
-        for finding in findings.iter().filter(|finding| finding.severity == Severity::Error) {
-            // Writing to a string does not fail.
-            let _ = writeln!(errors, "{finding}");
-        }
+        let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+        // Races of one cause are one report.
+        let mut groups = ShownGroups::default();
+        let errors: String =
+            errors.filter(|finding| groups.shows(finding)).map(|finding| report::text(finding, &[], false)).collect();
         assert!(errors.is_empty(), "checked mode found errors:\n{errors}");
         let stats = self.context.check_stats();
         if stats.is_partial() && !self.allows_unchecked {

@@ -55,3 +55,27 @@ fn findings_have_the_label_of_their_dispatch() -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// Races of one cause are one report, as in the program.
+#[test]
+fn a_test_that_denies_findings_prints_a_group_once() -> Result<(), Error> {
+    let context = Context::builder().check(CheckOptions::default()).build()?;
+    let steps: String = [8, 4, 2, 1].map(|step| format!("if (l < {step}u) {{ s[l] += s[l + {step}u]; }}\n")).concat();
+    let text = format!(
+        "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+        var<workgroup> s: array<u32, 64>;
+        @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {{
+        s[l] = d[l];
+        workgroupBarrier();
+        {steps}d[l] = s[l];
+        }}"
+    );
+    let (program, data) = (context.program_wgsl(&text)?, context.buffer_zeroed(256)?);
+    context.dispatch(&program).bind(0, 0, &data).groups([1, 1, 1])?;
+    let denied = testing::deny_findings(&context);
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(denied))).err();
+    let message = panic.and_then(|panic| panic.downcast::<String>().ok()).unwrap_or_default();
+    assert!(message.contains("data races in workgroup variable `s`, from line "), "{message}");
+    assert_eq!(message.matches("error[").count(), 1, "{message}");
+    Ok(())
+}

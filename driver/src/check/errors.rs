@@ -4,16 +4,17 @@
 use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::check::{Cause, Detector};
 use spelter_shaders::front::Language;
-use spelter_shaders::ir::Site;
+use spelter_shaders::ir::{Site, SiteData};
 
 use super::confirm::{Confirmed, Update};
 use super::dispatch::DispatchRun;
 use super::explanation;
 use super::finding::{Finding, FoundAccess, Hazard, Repair, Rule, Severity};
+use super::found_memory::FoundPlace;
 use super::record::Interrupted;
 use super::repair::{self, Flag, Repairs};
 use super::slice::Slice;
-use super::update;
+use super::update::UpdatedMemory;
 
 impl DispatchRun<'_> {
     /// Reports what the detector found, and what the axioms say to it. Says where the kernel was if the device stopped
@@ -110,8 +111,9 @@ impl DispatchRun<'_> {
         let may_be = names.may_be_atomic(slice);
         let pairs = [pair.0, pair.1];
         let update = confirmed.updates.filter(|_| may_be);
-        let update = update.and_then(|updates| Some((self.update(updates, confirmed.second.by)?, updates)));
-        let update = update.or_else(|| self.conditional(slice, pair).filter(|_| may_be));
+        let place = race.memory.as_ref().map(|memory| &memory.place);
+        let update = update.and_then(|updates| Some((self.update(updates, confirmed.second.by, place)?, updates)));
+        let update = update.or_else(|| self.conditional(slice, pair, place).filter(|_| may_be));
         let found = match (update, explanation::between_workgroups(described.language, pair)) {
             // With a lock, say, that does not order what it protects.
             (Some((repair, updates)), advice) if names.has_atomics(slice) && described.language != Language::Wgsl => {
@@ -138,26 +140,30 @@ impl DispatchRun<'_> {
                 found
             }
         };
-        let found = found.explained();
-        if let Some(verified) = found.verified {
-            self.keep_repaired(&race, slice, verified);
-        }
+        let mut found = found.explained(self.obstacle());
+        self.keep_repaired(&race, slice, &mut found);
         let reasons = race.reasons.iter().cloned().chain(found.reasons).collect();
         self.code.checker.report(Finding { reasons, repairs: found.repairs, ..race.clone() });
         race
     }
 
+    /// What an instruction updates at a place.
+    fn updated(&self, write: &SiteData, place: Option<&FoundPlace>) -> UpdatedMemory {
+        let (names, kernel) = (&self.code.names.names, self.code.kernel());
+        let roots = place.map(|place| names.roots(place)).unwrap_or_default();
+        UpdatedMemory { language: names.language(), updated: repair::updated(kernel, write), names: roots }
+    }
+
     /// The repair of an update in one statement or two, or by a condition, that races with another invocation's.
-    fn update(&self, updates: [Update; 2], later: Invocation) -> Option<Repair> {
+    fn update(&self, updates: [Update; 2], later: Invocation, place: Option<&FoundPlace>) -> Option<Repair> {
         let kernel = &self.code.needed.kernel;
-        let language = self.code.names.names.language();
         let line = |site: Site| kernel.line_of_word(kernel.sites[site].word).map(|line| (&line.file, line.line));
         let Update { read, write } = updates[0];
         let lines = (line(read), line(write));
         if updates.iter().any(|update| (line(update.read), line(update.write)) != lines) {
             return None;
         }
-        let updated = repair::updated(self.code.kernel(), &kernel.sites[write]);
+        let updated = self.updated(&kernel.sites[write], place);
         let access = self.access(write, later);
         let words = updates.map(|update| [update.read, update.write].map(|site| kernel.sites[site].word));
         let is_stored_back = || {
@@ -165,14 +171,14 @@ impl DispatchRun<'_> {
                 && repair::is_stored_back(self.code.kernel(), [read, write].map(|site| &kernel.sites[site]))
         };
         match lines {
-            (Some(reads), Some(writes)) if reads == writes => Some(update::repair(language, &access, updated)),
+            (Some(reads), Some(writes)) if reads == writes => Some(updated.repair(&access)),
             (Some(_), Some(_)) => {
                 let read = self.access(read, later);
-                let of_two = || is_stored_back().then(|| update::of_two_statements(language, &access, &read, updated));
-                update::conditional(language, &access, &read, updated).or_else(of_two)
+                let of_two = || is_stored_back().then(|| updated.of_two_statements(&access, &read));
+                updated.conditional(&access, &read).or_else(of_two)
             }
             // Without lines the instructions tell.
-            (None, None) if is_stored_back() => Some(update::repair(language, &access, updated)),
+            (None, None) if is_stored_back() => Some(updated.repair(&access)),
             _ => None,
         }
     }
@@ -183,6 +189,7 @@ impl DispatchRun<'_> {
         &self,
         slice: &Slice,
         (first, second): (&FoundAccess, &FoundAccess),
+        place: Option<&FoundPlace>,
     ) -> Option<(Repair, [Update; 2])> {
         let writes = |event: usize| slice.trace.operation(event).writes();
         let [one, other] = [slice.pair.0, slice.pair.1].map(|event| slice.events[event].site);
@@ -191,8 +198,8 @@ impl DispatchRun<'_> {
             (false, true) => (first, second, Update { read: one, write: other }),
             _ => return None,
         };
-        let updated = repair::updated(self.code.kernel(), &self.code.all().kernel.sites[sites.write]);
-        let repair = update::conditional(self.code.names.names.language(), write, read, updated)?;
+        let updated = self.updated(&self.code.all().kernel.sites[sites.write], place);
+        let repair = updated.conditional(write, read)?;
         Some((repair, [sites; 2]))
     }
 }

@@ -1,13 +1,13 @@
 //! Names for findings: instructions as lines of the source, invocations, and memory as bindings and variables.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use cranelift_entity::SecondaryMap;
 use spelter_locks::Mutex;
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::compile::Module;
-use spelter_shaders::front::Language;
+use spelter_shaders::front::{Blocks, DataLayout, Language};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{AtomicOp, BindingKind, InstData, Kernel, Scope, Site, SiteAction, VariableSpace};
 
@@ -22,14 +22,16 @@ pub(super) struct Names {
     source: Arc<ShaderSource>,
     /// Read again for the first finding.
     module: OnceLock<Option<Module>>,
+    /// Read for the first repair of an update.
+    blocks: OnceLock<Option<Blocks>>,
     /// The texts of source files that findings have shown, by their names: thousands of findings may show one.
     texts: Mutex<HashMap<Arc<str>, Option<Arc<str>>>>,
 }
 
 impl Names {
     pub(super) fn new(kernel: &Kernel, source: &Arc<ShaderSource>) -> Self {
-        let (module, texts) = Default::default();
-        Self { name: kernel.name.as_str().into(), source: Arc::clone(source), module, texts }
+        let (module, blocks, texts) = Default::default();
+        Self { name: kernel.name.as_str().into(), source: Arc::clone(source), module, blocks, texts }
     }
 
     fn module(&self) -> Option<&Module> {
@@ -99,6 +101,33 @@ impl Names {
     /// The language of the kernel.
     pub(super) fn language(&self) -> Language {
         self.module().map_or(Language::Spirv, Module::language)
+    }
+
+    /// The names with which an expression of the source may begin that is a place in some memory: of its variables, and
+    /// of the members of a block of GLSL without an instance name.
+    pub(super) fn roots(&self, place: &FoundPlace) -> Vec<String> {
+        let (set, binding) = match place {
+            FoundPlace::Variable { name } if !name.is_empty() => return vec![name.to_string()],
+            FoundPlace::Descriptor { set, binding, .. } => (*set, *binding),
+            _ => return Vec::new(),
+        };
+        let names = self.module().map(Module::binding_names).unwrap_or_default();
+        let own = names.into_iter().filter(|&(of_set, of, _)| (of_set, of) == (set, binding));
+        let mut roots: Vec<String> = own.map(|(.., name)| name).collect();
+        if self.language() == Language::Glsl
+            && let Some(DataLayout::Struct { name, members }) =
+                self.blocks().and_then(|blocks| blocks.buffers.get(&(set, binding)))
+            && roots.contains(name)
+        {
+            roots.extend(members.iter().map(|member| member.name.clone()));
+        }
+        roots
+    }
+
+    /// The layouts of the module's blocks.
+    fn blocks(&self) -> Option<&Blocks> {
+        let read = || self.module()?.blocks(&self.name, &BTreeMap::new()).ok();
+        self.blocks.get_or_init(read).as_ref()
     }
 
     /// The descriptor with this index in a dispatch; `None` for memory at a device address.

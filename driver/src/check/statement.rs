@@ -28,6 +28,11 @@ pub(super) fn name_of(place: &str) -> &str {
     place.rsplit('.').next().unwrap_or(place).trim()
 }
 
+/// The name with which the place begins: of `s.counts[i]` it is `s`.
+pub(super) fn root_of(place: &str) -> &str {
+    place.split(|c| !is_word(c)).next().unwrap_or(place)
+}
+
 /// Where the bracket opens that ends `text`.
 fn matching(text: &str) -> Option<usize> {
     let mut depth = 0;
@@ -50,21 +55,36 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Whether an expression is one operand: words, members, elements and calls, and the operators of `also`.
 pub(super) fn is_simple(expression: &str, also: &str) -> bool {
     let mut depth = 0;
-    !expression.is_empty()
+    is_whole(expression)
         && expression.chars().all(|c| {
             depth += i32::from("[(".contains(c)) - i32::from("])".contains(c));
             is_word(c) || "[]().".contains(c) || depth > 0 || also.contains(c)
         })
-        && depth == 0
 }
 
-/// The update in a line of source text, if there is one and it is clear.
-pub(super) fn statement(line: &str) -> Option<Statement<'_>> {
+/// Whether an expression closes each parenthesis and bracket that it opens, and no other.
+fn is_whole(expression: &str) -> bool {
+    let mut open = Vec::new();
+    let is_balanced = expression.chars().all(|c| match c {
+        '(' | '[' => {
+            open.push(c);
+            true
+        }
+        ')' => open.pop() == Some('('),
+        ']' => open.pop() == Some('['),
+        _ => true,
+    });
+    is_balanced && open.is_empty() && !expression.is_empty()
+}
+
+/// The update in a line of source text of a place that is asked for, if there is one and it is clear.
+pub(super) fn statement<'a>(line: &'a str, is_asked_for: &dyn Fn(&str) -> bool) -> Option<Statement<'a>> {
     let line = line.split("//").next().unwrap_or(line);
-    if let Some(found) = in_one_line(line) {
+    let is_asked_for = |found: &Statement<'_>| is_asked_for(found.place);
+    if let Some(found) = in_one_line(line).filter(is_asked_for) {
         return Some(found);
     }
-    let mut found = statements(line).filter_map(update);
+    let mut found = statements(line).filter_map(update).filter(is_asked_for);
     let first = found.next()?;
     found.next().is_none().then_some(first)
 }
@@ -92,6 +112,10 @@ fn after_condition(line: &str) -> Option<(&str, &str)> {
 
 /// The update that a statement is.
 fn update(text: &str) -> Option<Statement<'_>> {
+    updates(text).filter(|found| is_whole(found.operand))
+}
+
+fn updates(text: &str) -> Option<Statement<'_>> {
     for (operator, function) in [("++", "Add"), ("--", "Sub")] {
         if let Some(place) = text.strip_suffix(operator) {
             return Some(Statement { place: last_place(place)?, function: Function::Atomic(function), operand: "1" });
@@ -147,9 +171,26 @@ fn assignments(line: &str) -> impl Iterator<Item = (&str, &str)> {
     statements(line).filter_map(assignment)
 }
 
-/// The statements of a line, without its comment.
+/// The statements that end in a line, and the steps of loops, which their parenthesis ends; without its comment.
 fn statements(line: &str) -> impl Iterator<Item = &str> {
-    line.split("//").next().unwrap_or(line).split([';', '{', '}']).map(str::trim)
+    let pieces = line.split("//").next().unwrap_or(line).split_inclusive([';', '{', '}']);
+    let parts = pieces.flat_map(|piece| {
+        let (step, rest) = match unopened(piece) {
+            Some(at) => (Some(&piece[..at]), &piece[at + 1..]),
+            None => (None, piece),
+        };
+        step.into_iter().chain(rest.strip_suffix(';'))
+    });
+    parts.map(str::trim)
+}
+
+/// Where a parenthesis closes that does not open in the text.
+fn unopened(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    text.char_indices().find_map(|(at, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        (depth < 0).then_some(at)
+    })
 }
 
 /// The update of a place to the right side of an assignment, in which `old` is its value before.
@@ -193,14 +234,14 @@ fn condition<'a>(before: &str, place: &'a str, value: &'a str) -> Option<Stateme
         (left, right) if left == value && right == place => of_value,
         _ => return None,
     };
-    Some(Statement { place, function: Function::Atomic(function), operand: value })
+    is_whole(value).then_some(Statement { place, function: Function::Atomic(function), operand: value })
 }
 
 /// The update that a condition in one line and a statement in another one are.
 pub(super) fn conditional_statement<'a>(read: &str, write: &'a str) -> Option<Statement<'a>> {
     let read = read.split("//").next().unwrap_or(read);
     let write = write.split("//").next().unwrap_or(write).trim().trim_start_matches('{').trim();
-    let (place, value) = write.split(';').next()?.split_once('=')?;
+    let (place, value) = write.split_once(';')?.0.split_once('=')?;
     let place = place.trim();
     condition(read, last_place(place).filter(|found| *found == place)?, value.trim())
 }
@@ -224,9 +265,14 @@ fn last_place(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
+    /// The update of any place in a line.
+    fn any(line: &str) -> Option<Statement<'_>> {
+        statement(line, &|_| true)
+    }
+
     #[test]
     fn updates_are_read_from_their_statements() {
-        let read = |line| statement(line).map(|found| (found.place, found.function, found.operand));
+        let read = |line| any(line).map(|found| (found.place, found.function, found.operand));
         let atomic = |place, function, operand| Some((place, Function::Atomic(function), operand));
         for line in ["  c[0] += 1u;", "c[0] = c[0] + 1u;", "c[0] = 1u + c[0];", "if (i < 4) { c[0] += 1u; } // = 3"] {
             assert_eq!(read(line), atomic("c[0]", "Add", "1u"), "{line}");
@@ -245,6 +291,28 @@ mod tests {
         {
             assert_eq!(read(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn an_update_is_that_of_the_place_that_is_asked_for() {
+        let of = |root: &'static str, line: &'static str| {
+            let found = statement(line, &|place| root_of(place) == root);
+            found.map(|found| (found.place, found.operand))
+        };
+        let step = "for (uint i = 0u; i < 4u; i += 2u) c[0] += 1u;";
+        assert_eq!(of("c", step), Some(("c[0]", "1u")));
+        assert_eq!(of("i", step), Some(("i", "2u")));
+        assert_eq!(any(step), None, "there are two");
+        assert_eq!(of("c", "for (var k = 0u; k < 64u; k++) { c[k].n -= f(k, (1)); }"), Some(("c[k].n", "f(k, (1))")));
+        assert_eq!(of("c", "uint t = c[0]; t += 1u; c[0] = t;"), None);
+        assert_eq!(of("c", "if (c[0] < 7u) { c[0] = 7u; } t++;"), Some(("c[0]", "7u")));
+        assert_eq!(of("t", "if (c[0] < 7u) { c[0] = 7u; } t++;"), Some(("t", "1")));
+        // What goes on in the next line is not known.
+        for line in ["c[0] += f(1u,", "c[0] += a", "c[0] = c[0] + f(a", "if (c[0] < f(a)) c[0] = f(a", "c[0] += a[2u;"]
+        {
+            assert_eq!(of("c", line), None, "{line}");
+        }
+        assert!(is_simple("f(a[1])", "") && ["a) + (b", "f(a]", "(", ""].into_iter().all(|text| !is_simple(text, "")));
     }
 
     #[test]
@@ -272,7 +340,7 @@ mod tests {
 
     #[test]
     fn updates_by_a_condition_keep_the_larger_or_the_smaller_one() {
-        let read = |line| statement(line).map(|found| (found.place, found.function, found.operand));
+        let read = |line| any(line).map(|found| (found.place, found.function, found.operand));
         for line in ["if c[0] < 7u { c[0] = 7u; }", "if (c[0] < 7u) c[0] = 7u;", "if (7u > c[0]) { c[0] = 7u; }"] {
             assert_eq!(read(line), Some(("c[0]", Function::Atomic("Max"), "7u")), "{line}");
         }

@@ -10,7 +10,8 @@ use spelter_shaders::front::Language;
 use super::explanation::named;
 use super::finding::{FoundAccess, Repair};
 use super::statement::{
-    Function, Statement, conditional_statement, in_one_line, is_simple, name_of, statement, two_statements, words,
+    Function, Statement, conditional_statement, in_one_line, is_simple, name_of, root_of, statement, two_statements,
+    words,
 };
 
 /// What an update changes, as far as its instructions tell.
@@ -55,56 +56,67 @@ impl Updated {
     }
 }
 
-/// The repair of an update of one statement whose write is `access`.
-pub(super) fn repair(language: Language, access: &FoundAccess, updated: Updated) -> Repair {
-    let statement = access.quoted().and_then(|line| statement(line).or_else(|| two_statements(line, line)));
-    described(language, access, &update_at(access), updated, statement.as_ref())
+/// The memory of an update: how its source may name it, and what of it is updated.
+#[derive(Debug)]
+pub(super) struct UpdatedMemory {
+    pub(super) language: Language,
+    pub(super) updated: Updated,
+    /// The names with which a place in it may begin. Beside it a line may update variables of the invocation.
+    pub(super) names: Vec<String>,
 }
 
-/// The repair of an update of two statements: `read` is that of the value from which `write` writes another one.
-pub(super) fn of_two_statements(
-    language: Language,
-    write: &FoundAccess,
-    read: &FoundAccess,
-    updated: Updated,
-) -> Repair {
-    let texts = read.quoted().zip(write.quoted());
-    let statement = texts.and_then(|(read, write)| two_statements(read, write));
-    let at = format!("{} and {}", named(read), named(write));
-    described(language, write, &at, updated, statement.as_ref())
+impl UpdatedMemory {
+    fn has(&self, place: &str) -> bool {
+        self.names.iter().any(|name| name == root_of(place))
+    }
+
+    /// The repair of an update of one statement whose write is `access`.
+    pub(super) fn repair(&self, access: &FoundAccess) -> Repair {
+        let of_two = |line| two_statements(line, line).filter(|found| self.has(found.place));
+        let of_line = |line| statement(line, &|place| self.has(place)).or_else(|| of_two(line));
+        self.described(access, &update_at(access), access.quoted().and_then(of_line).as_ref())
+    }
+
+    /// The repair of an update of two statements: `read` is that of the value from which `write` writes another one.
+    pub(super) fn of_two_statements(&self, write: &FoundAccess, read: &FoundAccess) -> Repair {
+        let texts = read.quoted().zip(write.quoted());
+        let statement = texts.and_then(|(read, write)| two_statements(read, write));
+        let at = format!("{} and {}", named(read), named(write));
+        self.described(write, &at, statement.filter(|found| self.has(found.place)).as_ref())
+    }
+
+    /// The repair of an update by a condition, `if (best < x) { best = x; }`, whose condition `read` executes: `None`
+    /// if that is not what the two lines are.
+    pub(super) fn conditional(&self, write: &FoundAccess, read: &FoundAccess) -> Option<Repair> {
+        let (read, written) = (read.quoted()?, write.quoted()?);
+        let statement = match read == written {
+            true => in_one_line(written),
+            false => conditional_statement(read, written),
+        };
+        let statement = statement.filter(|found| self.has(found.place))?;
+        let mut repair = self.described(write, &update_at(write), Some(&statement));
+        // A branch with more in it than the update remains, and its condition reads what others update atomically.
+        let place = statement.place;
+        repair.text += &match self.language {
+            Language::Glsl => format!(
+                "; a condition that remains reads it by atomicLoad({place}, gl_ScopeDevice, gl_StorageSemanticsNone, \
+                 gl_SemanticsRelaxed), with `#extension GL_KHR_memory_scope_semantics : require`"
+            ),
+            Language::Wgsl => format!("; a condition that remains reads it by atomicLoad(&{place})"),
+            Language::Spirv => String::new(),
+        };
+        Some(repair)
+    }
+
+    /// The repair in place of `at`, what the text has for it.
+    fn described(&self, access: &FoundAccess, at: &str, statement: Option<&Statement<'_>>) -> Repair {
+        described(self.language, access, at, self.updated, statement)
+    }
 }
 
 /// The statement of an update in a sentence.
 fn update_at(write: &FoundAccess) -> String {
     write.position().map_or("the update".to_owned(), |position| format!("the update at {position}"))
-}
-
-/// The repair of an update by a condition, `if (best < x) { best = x; }`, whose condition `read` executes: `None` if
-/// that is not what the two lines are.
-pub(super) fn conditional(
-    language: Language,
-    write: &FoundAccess,
-    read: &FoundAccess,
-    updated: Updated,
-) -> Option<Repair> {
-    let (read, written) = (read.quoted()?, write.quoted()?);
-    let statement = match read == written {
-        true => in_one_line(written),
-        false => conditional_statement(read, written),
-    };
-    let statement = statement?;
-    let mut repair = described(language, write, &update_at(write), updated, Some(&statement));
-    // A branch with more in it than the update remains, and its condition reads what others update atomically.
-    let place = statement.place;
-    repair.text += &match language {
-        Language::Glsl => format!(
-            "; a condition that remains reads it by atomicLoad({place}, gl_ScopeDevice, gl_StorageSemanticsNone, \
-             gl_SemanticsRelaxed), with `#extension GL_KHR_memory_scope_semantics : require`"
-        ),
-        Language::Wgsl => format!("; a condition that remains reads it by atomicLoad(&{place})"),
-        Language::Spirv => String::new(),
-    };
-    Some(repair)
 }
 
 /// The repair in place of `at`, what the text has for it.
@@ -213,7 +225,7 @@ mod tests {
             Function::Other => "",
         };
         let wgsl = |source: &str, line, updated| {
-            let found = statement(line).expect("an update");
+            let found = statement(line, &|_| true).expect("an update");
             in_wgsl(&found, function(&found), updated, source).map(text)
         };
         assert_eq!(
@@ -226,7 +238,7 @@ mod tests {
         );
         assert_eq!(wgsl("var<workgroup> c: array<f32, 4>;", "c[0] += 1.0;", Updated::Float), None);
         let glsl = |line, updated| {
-            let found = statement(line).expect("an update");
+            let found = statement(line, &|_| true).expect("an update");
             in_glsl(&found, function(&found), updated).map(text)
         };
         assert_eq!(glsl("c[0] -= n;", Updated::Integer).as_deref(), Some("atomicAdd(c[0], -n)"));
@@ -257,7 +269,10 @@ mod tests {
             source: Some(line.into()),
             ..FoundAccess::default()
         };
-        let text = |language, line, updated| repair(language, &access(line), updated).text;
+        let text = |language, line, updated| {
+            let names = ["c", "d", "h", "v"].map(str::to_owned).into();
+            UpdatedMemory { language, updated, names }.repair(&access(line)).text
+        };
         let found = text(Language::Glsl, "c[0] *= 3;", Updated::Integer);
         assert!(found.starts_with("a loop with atomicCompSwap in place of the update at a.comp:1: "), "{found}");
         let found = text(Language::Wgsl, "c[0] *= 3.0;", Updated::Float);

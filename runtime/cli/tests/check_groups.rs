@@ -88,3 +88,119 @@ var<workgroup> t: array<u32, 64>;
     assert!(!ended.stderr.contains("this is the first of"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("do not suffice beside it"), "{}", ended.stderr);
 }
+
+/// An invocation writes to a buffer and to workgroup memory and sets a flag; another one sees the flag and reads both.
+const FLAG: &str = "OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\" %local
+OpExecutionMode %main LocalSize 64 1 1
+OpDecorate %local BuiltIn LocalInvocationIndex
+OpDecorate %Block Block
+OpMemberDecorate %Block 0 Coherent
+OpMemberDecorate %Block 1 Coherent
+OpMemberDecorate %Block 2 Coherent
+OpMemberDecorate %Block 0 Offset 0
+OpMemberDecorate %Block 1 Offset 4
+OpMemberDecorate %Block 2 Offset 8
+OpDecorate %out DescriptorSet 0
+OpDecorate %out Binding 0
+%void = OpTypeVoid
+%fn = OpTypeFunction %void
+%u32 = OpTypeInt 32 0
+%bool = OpTypeBool
+%Block = OpTypeStruct %u32 %u32 %u32
+%ptr_in = OpTypePointer Input %u32
+%ptr_shared = OpTypePointer Workgroup %u32
+%ptr_Block = OpTypePointer StorageBuffer %Block
+%ptr_word = OpTypePointer StorageBuffer %u32
+%local = OpVariable %ptr_in Input
+%tile = OpVariable %ptr_shared Workgroup
+%out = OpVariable %ptr_Block StorageBuffer
+%c0 = OpConstant %u32 0
+%c1 = OpConstant %u32 1
+%c2 = OpConstant %u32 2
+%c32 = OpConstant %u32 32
+%main = OpFunction %void None %fn
+%entry = OpLabel
+%l = OpLoad %u32 %local
+%flag = OpAccessChain %ptr_word %out %c0
+%data = OpAccessChain %ptr_word %out %c1
+%result = OpAccessChain %ptr_word %out %c2
+%first = OpIEqual %bool %l %c0
+OpSelectionMerge %met None
+OpBranchConditional %first %write %met
+%write = OpLabel
+OpStore %data %c1
+OpStore %tile %c2
+OpAtomicStore %flag %c2 %RELEASE %c1
+OpBranch %met
+%met = OpLabel
+%other = OpIEqual %bool %l %c32
+OpSelectionMerge %end None
+OpBranchConditional %other %look %end
+%look = OpLabel
+%seen = OpAtomicLoad %u32 %flag %c2 %ACQUIRE
+%is_set = OpIEqual %bool %seen %c1
+OpSelectionMerge %done None
+OpBranchConditional %is_set %read %done
+%read = OpLabel
+%one = OpLoad %u32 %data
+%two = OpLoad %u32 %tile
+%sum = OpIAdd %u32 %one %two
+OpStore %result %sum
+OpBranch %done
+%done = OpLabel
+OpBranch %end
+%end = OpLabel
+OpReturn
+OpFunctionEnd
+";
+
+/// The kernel with these semantics of the flag's write and of its read.
+fn flag(release: u32, acquire: u32) -> String {
+    let constants = format!("%release = OpConstant %u32 {release}\n%acquire = OpConstant %u32 {acquire}\n%main =");
+    FLAG.replacen("%main =", &constants, 1).replace("%RELEASE", "%release").replace("%ACQUIRE", "%acquire")
+}
+
+/// The two races ask for other semantics of the same two instructions.
+#[test]
+fn a_repair_that_contradicts_that_of_another_race_says_so() {
+    let folder = Folder::new("check-contradiction");
+    let options = "--bind 0.0=zeros:12 --check";
+    let ended = run(&folder, "flag.spvasm", &flag(0, 0), options, 66);
+    assert_eq!(ended.stderr.matches("error[").count(), 2, "{}", ended.stderr);
+    let said = "; the repairs of the other races of this dispatch do not suffice beside it, nor it beside them: make \
+                theirs first, and check again";
+    assert_eq!(ended.stderr.matches(said).count(), 1, "{}", ended.stderr);
+    let found = json(&folder, &format!("run flag.spvasm {options}"), 66);
+    let repair = |number: usize| found["findings"][number]["repair"][0]["text"].as_str().unwrap().to_owned();
+    assert!(repair(0).starts_with("Release|UniformMemory on the atomic write") && !repair(0).contains(said));
+    assert!(repair(1).starts_with("Release|WorkgroupMemory on the atomic write") && repair(1).ends_with(said));
+    // As it says: the first one alone, and then both.
+    run(&folder, "flag.spvasm", &flag(0x44, 0x42), options, 66);
+    run(&folder, "flag.spvasm", &flag(0x144, 0x142), options, 0);
+}
+
+/// All races of a kernel with hundreds of them are in its group.
+#[test]
+fn a_group_has_hundreds_of_races() {
+    let steps: String = (0..8).map(|k| format!("  s[(l * 5u + {k}u) & 63u] += s[(l + {}u) & 63u];\n", k + 1)).collect();
+    let text = format!(
+        "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+var<workgroup> s: array<u32, 64>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {{
+  s[l] = d[l];
+  workgroupBarrier();
+{steps}  d[l] = s[l];
+}}
+"
+    );
+    let folder = Folder::new("check-many-races");
+    folder.write("many.wgsl", text.as_bytes());
+    let found = json(&folder, "run many.wgsl --bind 0.0=u32:range:64 --check", 66);
+    let findings = found["findings"].as_array().unwrap();
+    assert!(findings.len() > 128, "{}", findings.len());
+    for finding in findings {
+        assert_eq!(finding["group"]["count"], findings.len(), "{finding}");
+    }
+}

@@ -33,6 +33,7 @@ fn an_endless_kernel_ends_with_what_was_found() {
         "error[SPELTER-RACE-WAW]: data race (write after write) in `data` (set 0, binding 1), bytes 0..4",
         "write by workgroup (0, 0, 0), invocation (0, 0, 0)",
         "write by workgroup (0, 0, 0), invocation (1, 0, 0)",
+        "= because no repair was tried: the kernel did not come to its end",
         "note: checked: 1 error",
         "error: device lost: kernel `main` ran longer than the time limit of 1s",
         ": a loop at endless.wgsl:6:5 did not end in invocation (33, 0, 0)",
@@ -42,6 +43,8 @@ fn an_endless_kernel_ends_with_what_was_found() {
     let object = json(&folder, line, 6);
     assert!(object["error"].as_str().unwrap().contains("ran longer than the time limit"), "{object}");
     assert_eq!(object["findings"][0]["id"], "SPELTER-RACE-WAW");
+    let conditions = &object["findings"][0]["conditions"];
+    assert_eq!(conditions[1], "no repair was tried: the kernel did not come to its end", "{object}");
 }
 
 /// A loop with a constant number of rounds, each of which takes the detector long.

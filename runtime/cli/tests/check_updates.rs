@@ -164,3 +164,45 @@ void main() {
     assert!(racy.stderr.contains(general), "{}", racy.stderr);
     assert!(!racy.stderr.contains("barrier()"), "{}", racy.stderr);
 }
+
+/// A line may update the step of a loop or a variable of the invocation beside the memory that races.
+#[test]
+fn an_atomic_function_is_for_the_memory_that_races() {
+    let folder = Folder::new("updates-others");
+    let wgsl = "@group(0) @binding(0) var<storage, read_write> c: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  STATEMENT
+}
+";
+    let glsl = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer B { uint c[]; }INSTANCE;
+void main() {
+  STATEMENT
+}
+";
+    let general = "= repair: one atomic operation, or a loop with atomicComp";
+    let wgsl_cases = [
+        ("var t: u32 = c[0]; t += 1u; c[0] = t;", general),
+        ("for (var k = 0u; k < 4u; k += 2u) { c[0] += 1u; }", "= repair: atomicAdd(&c[0], 1u) in place of"),
+        ("for (var k = 0u; k < 4u; k++) { var t = c[0]; t += k; c[0] = t; }", general),
+    ];
+    let glsl_cases = [
+        ("", "uint t = c[0]; t += 1u; c[0] = t;", general),
+        ("", "for (uint i = 0u; i < 4u; i += 2u) c[0] += 1u;", "= repair: atomicAdd(c[0], 1u) in place of"),
+        (" b", "for (uint c = 0u; c < 4u; c++) b.c[0] |= c;", "= repair: atomicOr(b.c[0], c) in place of"),
+        (" b", "uint c = b.c[0]; c++; b.c[0] = c;", general),
+    ];
+    let check = |file: &str, text: &str, part: &str| {
+        let racy = run(&folder, file, text, ONE, 66);
+        assert!(racy.stderr.contains(part), "{part}\n{text}{}", racy.stderr);
+    };
+    for (statement, part) in wgsl_cases {
+        check("others.wgsl", &wgsl.replace("STATEMENT", statement), part);
+    }
+    if has_glsl() {
+        for (instance, statement, part) in glsl_cases {
+            check("others.comp", &glsl.replace("INSTANCE", instance).replace("STATEMENT", statement), part);
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::observer::{Invocation, Memory};
+use super::settings::Limits;
 use crate::ir::Site;
 
 /// An access that the detector saw.
@@ -201,6 +202,8 @@ pub struct GivenUp {
     pub eras: u64,
     /// Kinds of candidates that were not kept, since there were too many.
     pub candidates: u64,
+    /// Candidates that are no examples of their kinds, for lack of memory.
+    pub examples: u64,
     /// Non-uniform barriers that were not listed.
     pub barriers: u64,
 }
@@ -216,8 +219,19 @@ pub(super) struct Collection {
     further: u64,
 }
 
+/// What became of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AddedCandidate {
+    /// It is an example of its kind, or the kind has as many as it may have.
+    Known,
+    /// It would be an example if there were memory.
+    WithoutRoom,
+    /// It is the first one of a kind for which there is no room.
+    Dropped,
+}
+
 /// Examples of each kind that are kept whatever memory is left.
-pub(super) const MIN_EXAMPLES: usize = 8;
+const MIN_EXAMPLES: usize = 8;
 
 /// Kinds that are not kept and are known to be counted already, at most.
 const MAX_DROPPED: usize = 1 << 16;
@@ -228,19 +242,19 @@ impl Collection {
         self.further * size_of::<Candidate>() as u64
     }
 
-    /// Adds a candidate. False if it is the first one of a kind for which there is no room among `max_kinds`.
+    /// Adds a candidate, within limits of kinds and examples, and whether there is room for more than a few of them.
     pub(super) fn add(
         &mut self,
         kind: CandidateKind,
-        max_kinds: usize,
-        examples: usize,
+        (limits, has_room): (Limits, bool),
         of: impl Fn() -> Candidate,
-    ) -> bool {
+    ) -> AddedCandidate {
         let at = match self.places.get(&kind) {
             Some(at) => *at,
             // Of the kinds beyond that, each candidate counts as one.
-            None if self.kinds.len() >= max_kinds => {
-                return self.dropped.len() < MAX_DROPPED && !self.dropped.insert(kind);
+            None if self.kinds.len() >= limits.kinds => {
+                let is_known = self.dropped.len() < MAX_DROPPED && !self.dropped.insert(kind);
+                return if is_known { AddedCandidate::Known } else { AddedCandidate::Dropped };
             }
             None => {
                 self.places.insert(kind, self.kinds.len());
@@ -250,14 +264,16 @@ impl Collection {
         };
         let candidates = &mut self.kinds[at];
         candidates.count += 1;
-        if candidates.examples.len() < examples {
+        let is_wanted = candidates.examples.len() < limits.examples;
+        let is_kept = is_wanted && (has_room || candidates.examples.len() < MIN_EXAMPLES);
+        if is_kept {
             self.further += u64::from(candidates.examples.len() >= MIN_EXAMPLES);
             candidates.examples.push(of());
         } else if candidates.count >= candidates.next && candidates.later.len() < MAX_LATER {
             candidates.later.push(of());
             candidates.next = candidates.count + candidates.count / 4 + 1;
         }
-        true
+        if is_wanted && !is_kept { AddedCandidate::WithoutRoom } else { AddedCandidate::Known }
     }
 
     /// The candidates, in the order in which their kinds were found.

@@ -14,6 +14,7 @@ use super::cells::{Cell, CellLayout, Epochs, Group};
 use super::heads::Locations;
 use super::history::{Attributes, History, Reference, WordAccess};
 use super::judge::Verdict;
+use super::map::KnownJoins;
 use super::page::AttributeId;
 use super::parts::AllParts;
 use super::planes::Planes;
@@ -71,6 +72,11 @@ fn mixed_attributes() -> Vec<Attributes> {
     (0..CLASSES).flat_map(of).collect()
 }
 
+/// Known joins of records have an eighth of the memory, at most.
+fn joins_within(limits: Limits) -> KnownJoins {
+    KnownJoins::within(limits.bytes / 8)
+}
+
 /// Epochs from which a dispatch begins with the lowest ones again: most are left for it.
 const RESTART: u32 = 1 << 29;
 
@@ -84,7 +90,7 @@ impl Detector {
             actions: Vec::new(),
             acquire_fences: false,
             epochs: Epochs::default(),
-            workgroup: Workgroup::new(CellLayout::new(1, 1)),
+            workgroup: Workgroup::new(CellLayout::new(1, 1), joins_within(limits)),
             running: false,
             inlined: None,
             parts: AllParts::default(),
@@ -123,7 +129,7 @@ impl Detector {
         self.lenient = self.profile == Profile::Common && (!launch.vulkan_model || !any_non_private);
         let layout = CellLayout::new(launch.workgroup_size, launch.subgroup_size);
         if self.workgroup.layout != layout {
-            self.workgroup = Workgroup::new(layout);
+            self.workgroup = Workgroup::new(layout, joins_within(self.limits));
         }
         (self.running, self.inlined) = (false, None);
         self.parts.clear();
@@ -140,6 +146,7 @@ impl Detector {
         self.epochs.settle();
         self.locations.clear();
         self.shared_locations.clear();
+        self.workgroup.joins.clear();
         self.history_count = 0;
         let others = self.bytes() - self.device.bytes();
         self.device.settle(self.limits.bytes.saturating_sub(others));
@@ -192,8 +199,9 @@ impl Detector {
     #[inline]
     pub fn bytes(&self) -> u64 {
         let tables = self.locations.bytes() + self.shared_locations.bytes() + self.epochs.bytes();
+        let joins = self.workgroup.joins.bytes();
         let histories = self.history_count * History::BYTES + self.histories.as_ref().map_or(0, |(bytes, _)| *bytes);
-        self.device.bytes() + self.shared.bytes() + tables + histories
+        self.device.bytes() + self.shared.bytes() + tables + joins + histories
     }
 
     /// Bytes that are left for more.
@@ -212,6 +220,7 @@ impl Detector {
         self.base = 1;
         self.locations.clear();
         self.shared_locations.clear();
+        self.workgroup.joins.clear();
         self.epochs.begin(self.workgroup.layout);
         let several = self.workgroup.layout.cell(self.epochs.several(), Group::Workgroup);
         let mut own = None;

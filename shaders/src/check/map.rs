@@ -56,15 +56,14 @@ impl Map {
         let leaf = Arc::new(Node::Leaf { key, value });
         self.0 = Some(match &self.0 {
             None => leaf,
-            // A leaf has no branches that other joins might have met.
-            Some(root) => join(root, &leaf, &mut KnownJoins::default()),
+            Some(root) => join(root, &leaf, None),
         });
     }
 
     /// The entries of both, with the higher value of each key.
     pub fn union(&self, other: &Self, joins: &mut KnownJoins) -> Self {
         match (&self.0, &other.0) {
-            (Some(a), Some(b)) => Self(Some(join(a, b, joins))),
+            (Some(a), Some(b)) => Self(Some(join(a, b, Some(joins)))),
             (None, one) | (one, None) => Self(one.clone()),
         }
     }
@@ -93,6 +92,14 @@ impl Node {
         }
     }
 
+    /// The number of the bit that divides the keys.
+    fn level(&self) -> usize {
+        match self {
+            Self::Leaf { .. } => 0,
+            Self::Branch { bit, .. } => bit.trailing_zeros() as usize,
+        }
+    }
+
     /// A key, or the common bits of all.
     fn prefix(&self) -> u64 {
         match self {
@@ -102,42 +109,84 @@ impl Node {
     }
 }
 
-/// Latest joins of branches, with their results. Where invocations of a large workgroup acquire what the others
-/// released, many maps that differ in little are joined with many others of that kind: each join visits only the
-/// branches that no other one has joined.
-#[derive(Debug, Default)]
+/// Latest joins of branches, with their results. Where invocations acquire what many others released, maps that differ
+/// in little are joined with others of that kind, over and over: each join visits only the branches that no other one
+/// has joined.
+///
+/// Nodes never change, so a known join stays right however long it is kept. It is forgotten for its memory only.
+#[derive(Debug)]
 pub struct KnownJoins {
-    /// Two branches and their join; they stay alive, so that no other node has their address.
+    /// Two branches and their join; they stay alive, so that no other node has their address. A join is in one set of
+    /// [`WAYS`] places, the last used one first, and each set is for branches of one level: the joins of large ones,
+    /// which each join of their maps asks for, stay while those of thousands of small ones come and go.
     known: Vec<Option<[Arc<Node>; 3]>>,
-    /// Joins that were made since all were forgotten.
+    /// Sets of places for each level.
+    sets: usize,
+    /// Joins that were made since all were forgotten, and how many may be made before they are: each keeps its
+    /// operands, which nothing else may use any more.
     made: usize,
+    max_made: usize,
 }
 
-/// Joins that are known, at most, and how many are made before all are forgotten: each keeps its operands, which
-/// nothing else may use any more.
-const MAX_JOINS: usize = 1 << 12;
+/// Places of a set, and levels: a branch's is the number of its bit, modulo this.
+const WAYS: usize = 4;
+const LEVELS: usize = 32;
+
+/// Sets of a level, and joins that are made before all are forgotten, at most.
+const MAX_SETS: usize = 32;
 const MAX_MADE: usize = 1 << 17;
 
+/// Bytes of a join, about: a branch of its result, and one of its operands.
+const BYTES_OF_A_JOIN: u64 = 2 * (size_of::<Node>() as u64 + 16);
+const BYTES_OF_A_PLACE: u64 = size_of::<Option<[Arc<Node>; 3]>>() as u64;
+
+impl Default for KnownJoins {
+    fn default() -> Self {
+        Self::within(u64::MAX)
+    }
+}
+
 impl KnownJoins {
-    /// The place of a join.
-    fn place([a, b]: [&Arc<Node>; 2]) -> usize {
-        let [a, b] = [a, b].map(|node| Arc::as_ptr(node) as usize as u64);
-        let hash = (a ^ b.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (hash >> 40) as usize % MAX_JOINS
+    /// Of joins that take no more bytes than that, about.
+    pub(super) fn within(bytes: u64) -> Self {
+        let of = |size: u64, most: usize| usize::try_from(bytes / 2 / size).unwrap_or(most).clamp(1, most);
+        let sets = of((LEVELS * WAYS) as u64 * BYTES_OF_A_PLACE, MAX_SETS);
+        Self { known: Vec::new(), sets, made: 0, max_made: of(BYTES_OF_A_JOIN, MAX_MADE) }
     }
 
-    fn get(&self, [a, b]: [&Arc<Node>; 2]) -> Option<Arc<Node>> {
-        let [one, other, joined] = self.known.get(Self::place([a, b]))?.as_ref()?;
-        (Arc::ptr_eq(one, a) && Arc::ptr_eq(other, b)).then(|| Arc::clone(joined))
+    /// Bytes that they occupy, about.
+    #[inline]
+    pub(super) fn bytes(&self) -> u64 {
+        self.known.len() as u64 * BYTES_OF_A_PLACE + self.made as u64 * BYTES_OF_A_JOIN
+    }
+
+    /// The places of a join.
+    fn set(&mut self, [a, b]: [&Arc<Node>; 2]) -> Option<&mut [Option<[Arc<Node>; 3]>]> {
+        let level = a.level().max(b.level()) % LEVELS;
+        let [a, b] = [a, b].map(|node| Arc::as_ptr(node) as usize as u64);
+        let hash = (a ^ b.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let first = (level * self.sets + (hash >> 40) as usize % self.sets) * WAYS;
+        self.known.get_mut(first..first + WAYS)
+    }
+
+    fn get(&mut self, [a, b]: [&Arc<Node>; 2]) -> Option<Arc<Node>> {
+        let set = self.set([a, b])?;
+        let is_of = |[one, other, _]: &[Arc<Node>; 3]| Arc::ptr_eq(one, a) && Arc::ptr_eq(other, b);
+        let at = set.iter().position(|known| known.as_ref().is_some_and(is_of))?;
+        set[..=at].rotate_right(1);
+        set[0].as_ref().map(|[.., joined]| Arc::clone(joined))
     }
 
     fn put(&mut self, [a, b]: [&Arc<Node>; 2], joined: &Arc<Node>) {
-        self.made += 1;
-        if self.made > MAX_MADE {
+        if self.made >= self.max_made {
             self.clear();
         }
-        self.known.resize(MAX_JOINS, None);
-        self.known[Self::place([a, b])] = Some([a, b, joined].map(Arc::clone));
+        self.made += 1;
+        self.known.resize(LEVELS * self.sets * WAYS, None);
+        if let Some(set) = self.set([a, b]) {
+            set.rotate_right(1);
+            set[0] = Some([a, b, joined].map(Arc::clone));
+        }
     }
 
     /// Forgets all.
@@ -167,7 +216,7 @@ fn fork(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
 }
 
 /// `node` with one of its sides joined with `other`, whose keys all belong there.
-fn join_side(node: &Arc<Node>, other: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
+fn join_side(node: &Arc<Node>, other: &Arc<Node>, joins: Option<&mut KnownJoins>) -> Arc<Node> {
     let Node::Branch { prefix, bit, sides, .. } = &**node else { return fork(node, other) };
     let at = usize::from(other.prefix() & bit != 0);
     let joined = join(&sides[at], other, joins);
@@ -179,24 +228,25 @@ fn join_side(node: &Arc<Node>, other: &Arc<Node>, joins: &mut KnownJoins) -> Arc
     branch(*prefix, *bit, sides)
 }
 
-/// The entries of both. It is one of the two itself if that has all entries of the other.
-fn join(a: &Arc<Node>, b: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
+/// The entries of both. It is one of the two itself if that has all entries of the other. A leaf has no branches that
+/// other joins might have met: it is joined without known ones.
+fn join(a: &Arc<Node>, b: &Arc<Node>, joins: Option<&mut KnownJoins>) -> Arc<Node> {
     if Arc::ptr_eq(a, b) {
         return Arc::clone(a);
     }
-    if let (Node::Branch { .. }, Node::Branch { .. }) = (&**a, &**b) {
+    if let (Some(joins), Node::Branch { .. }, Node::Branch { .. }) = (joins, &**a, &**b) {
         if let Some(known) = joins.get([a, b]) {
             return known;
         }
-        let joined = join_anew(a, b, joins);
+        let joined = join_anew(a, b, Some(&mut *joins));
         joins.put([a, b], &joined);
         return joined;
     }
-    join_anew(a, b, joins)
+    join_anew(a, b, None)
 }
 
 /// The same of two nodes whose join is not known.
-fn join_anew(a: &Arc<Node>, b: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> {
+fn join_anew(a: &Arc<Node>, b: &Arc<Node>, mut joins: Option<&mut KnownJoins>) -> Arc<Node> {
     match (&**a, &**b) {
         (Node::Leaf { key, value }, Node::Leaf { key: other, value: theirs }) if key == other => {
             Arc::clone(if value >= theirs { a } else { b })
@@ -205,7 +255,7 @@ fn join_anew(a: &Arc<Node>, b: &Arc<Node>, joins: &mut KnownJoins) -> Arc<Node> 
             Node::Branch { prefix, bit, sides, .. },
             Node::Branch { prefix: other_prefix, bit: other_bit, sides: theirs, .. },
         ) if prefix == other_prefix && bit == other_bit => {
-            let joined = [0, 1].map(|side| join(&sides[side], &theirs[side], joins));
+            let joined = [0, 1].map(|side| join(&sides[side], &theirs[side], joins.as_deref_mut()));
             let is = |sides: &[Arc<Node>; 2]| joined.iter().zip(sides).all(|(joined, side)| Arc::ptr_eq(joined, side));
             if is(sides) {
                 Arc::clone(a)
@@ -354,6 +404,47 @@ mod tests {
             assert_eq!(shared.len() as u64, count);
         }
         joins.clear();
-        assert_eq!(joins.made, 0);
+        assert_eq!(joins.bytes(), 0);
+    }
+
+    /// Invocations of many workgroups update one counter and then another one, and acquire and release by both. What
+    /// the second one brought differs from what the first one did in each entry, and the join of both is that of the
+    /// invocation before but for a few branches.
+    #[test]
+    fn joins_of_two_maps_that_grow_visit_the_new_branches_only() {
+        let (mut first, mut second, mut joins) = (Map::default(), Map::default(), KnownJoins::default());
+        let mut made = |slots: std::ops::Range<u64>, joins: &mut KnownJoins| {
+            let mut made = 0;
+            for slot in slots {
+                let key = slot << 32;
+                first.raise(key, 2 * slot as u32);
+                let mut known = first.union(&second, joins);
+                known.raise(key, 2 * slot as u32 + 1);
+                second = second.union(&known, joins);
+                made += std::mem::take(&mut joins.made);
+            }
+            made
+        };
+        let (half, all) = (8_192, 16_384);
+        let [once, again] = [0..half, half..all].map(|slots| made(slots, &mut joins));
+        assert!(again as f64 / (once as f64) < 1.4, "{once} joins of branches, {again} for as many more");
+        // Once all are forgotten they are made once.
+        joins.clear();
+        let after = made(all..all + 1_000, &mut joins);
+        assert!(after < all as usize + 1_000 * 64, "{after} joins of branches");
+    }
+
+    #[test]
+    fn known_joins_stay_within_their_bytes() {
+        for bytes in [1 << 13, 1 << 16, 1 << 20] {
+            let mut joins = KnownJoins::within(bytes);
+            let (mut map, mut other) = (Map::default(), Map::default());
+            for key in 0..512 {
+                map.raise(key * 3, 1);
+                other.raise(key * 5, 2);
+                map.union(&other, &mut joins);
+                assert!(joins.bytes() <= bytes, "{} of {bytes}", joins.bytes());
+            }
+        }
     }
 }

@@ -84,7 +84,12 @@ impl Detector {
             let (reads, writes) = (what.reads, what.writes);
             let access = WordAccess { cell, mask, reads, writes, attributes, atomic };
             let now = Now { access, local: by.local, class: what.class, base };
-            let left = self.left();
+            let mut left = self.left();
+            // Known joins only save time.
+            if left < PlaneSet::ALL.bytes() && self.workgroup.joins.bytes() > 0 {
+                self.workgroup.joins.clear();
+                left = self.left();
+            }
             let mut room = left / History::BYTES;
             let before = room;
             let shadow = if shared { &mut self.shared } else { &mut self.device };

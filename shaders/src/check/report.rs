@@ -1,7 +1,7 @@
 //! Lists of the detector: candidates for races, non-uniform barriers, and notes.
 
 use super::candidate::{
-    Agents, Candidate, CandidateKind, Cause, Distance, First, MIN_EXAMPLES, NonUniformBarrier, Note, NoteKind, Second,
+    AddedCandidate, Agents, Candidate, CandidateKind, Cause, Distance, First, NonUniformBarrier, Note, NoteKind, Second,
 };
 use super::cells::{Cell, Group, Owner};
 use super::detector::Detector;
@@ -44,9 +44,10 @@ impl Detector {
             let kind = CandidateKind { site, command, distance, atomic, relation, cause };
             // Examples have memory that nothing else needs: an eighth of all.
             let has_room = self.candidates.bytes() < self.limits.bytes / 8 && self.candidates.bytes() < self.left();
-            let examples = if has_room { self.limits.examples } else { self.limits.examples.min(MIN_EXAMPLES) };
-            if !self.candidates.add(kind, self.limits.kinds, examples, candidate) {
-                self.given_up.candidates += 1;
+            match self.candidates.add(kind, (self.limits, has_room), candidate) {
+                AddedCandidate::Known => {}
+                AddedCandidate::WithoutRoom => self.given_up.examples += 1,
+                AddedCandidate::Dropped => self.given_up.candidates += 1,
             }
         }
         // Its memory serves the next findings.

@@ -1,5 +1,7 @@
 //! Each rule of the detector: small executions that it must report, and others that it must not.
 
+mod bounds;
+
 use std::sync::Arc;
 
 use cranelift_entity::PrimaryMap;

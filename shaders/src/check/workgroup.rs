@@ -74,12 +74,12 @@ pub(super) struct Workgroup {
     fenced: bool,
     /// Whether there is an access with the present epoch.
     pub(super) used: bool,
-    /// Joins of records, as the invocations of the workgroup make them.
+    /// Joins of records, as the invocations of this workgroup and of those before it made them.
     pub(super) joins: KnownJoins,
 }
 
 impl Workgroup {
-    pub(super) fn new(layout: CellLayout) -> Self {
+    pub(super) fn new(layout: CellLayout, joins: KnownJoins) -> Self {
         let size = layout.workgroup_size as usize;
         let subgroups = size.div_ceil(layout.subgroup_size as usize);
         Self {
@@ -99,7 +99,7 @@ impl Workgroup {
             accessed: vec![true; size],
             fenced: false,
             used: false,
-            joins: KnownJoins::default(),
+            joins,
         }
     }
 
@@ -129,7 +129,6 @@ impl Workgroup {
             self.accessed.fill(true);
         }
         self.used = false;
-        self.joins.clear();
     }
 
     /// The state of an invocation, to be changed.

@@ -10,9 +10,9 @@ use spelter_shaders::ir::{Inst, InstData, Kernel, Scope, SiteData, SourceLine};
 use super::barrier::VerifiedChange;
 use super::change::Changed;
 use super::merged::Change;
-use super::own_workgroup;
 use super::place::{At, Text};
 use super::trial::{Trials, Tried};
+use super::{Repairs, own_workgroup};
 use crate::check::dispatch::DispatchRun;
 use crate::check::finding::{Finding, Repair};
 use crate::check::found_memory::FoundPlace;
@@ -21,7 +21,7 @@ use crate::check::identity::FindingIdentity;
 use crate::check::slice::Slice;
 
 /// Races whose repairs are tried together, at most.
-const MAX_RACES: usize = 128;
+const MAX_RACES: usize = 512;
 
 /// Races of which some are left out, at most: each is tried with those before it.
 const MAX_TRIED: usize = 16;
@@ -34,6 +34,10 @@ const MIN_PLACES: usize = 3;
 const NOT_TOGETHER: &str = "; the repairs of the other races of this dispatch do not suffice beside it, nor it beside \
                             them: make theirs first, and check again";
 
+/// What a repair says that was not tried beside those of other races, or without a result.
+const NOT_KNOWN: &str = "; whether it suffices beside the repairs of the other races of this dispatch is not known: \
+                         check again";
+
 /// A race with a repair that trials verified.
 pub(in crate::check) struct RepairedRace {
     identity: FindingIdentity,
@@ -45,11 +49,13 @@ pub(in crate::check) struct RepairedRace {
 }
 
 impl DispatchRun<'_> {
-    /// Keeps the first repair of a race, to try it with those of others.
-    pub(in crate::check) fn keep_repaired(&self, race: &Finding, slice: &Slice, verified: VerifiedChange) {
-        let Some(first) = &race.first else { return };
+    /// Keeps the first repair of a race, if trials verified it, to try it with those of others.
+    pub(in crate::check) fn keep_repaired(&self, race: &Finding, slice: &Slice, found: &mut Repairs) {
+        let (Some(first), Some(verified)) = (&race.first, found.verified.take()) else { return };
         let mut repaired = self.repaired.borrow_mut();
-        if repaired.len() < MAX_RACES {
+        if repaired.len() >= MAX_RACES {
+            append(&mut found.repairs, NOT_KNOWN);
+        } else {
             let sites = [slice.pair.0, slice.pair.1].map(|event| slice.events[event].site);
             repaired.push(RepairedRace {
                 identity: race.identity(),
@@ -64,21 +70,27 @@ impl DispatchRun<'_> {
     /// Tries the repairs of the dispatch's races together.
     pub(in crate::check) fn combine(&self) {
         let repaired = self.repaired.take();
-        if repaired.len() < 2 || !self.can_try() {
+        if repaired.len() < 2 {
             return;
         }
         let all: Vec<&RepairedRace> = repaired.iter().collect();
-        match self.try_together(&all) {
+        let tried = if self.can_try() { self.try_together(&all) } else { Tried::Unknown };
+        match tried {
             Tried::Silent => self.group(&all),
-            Tried::Unknown => {}
+            Tried::Unknown => self.amend(&all, NOT_KNOWN),
             Tried::Races | Tried::Diverges => {
-                for left_out in self.left_out(&all) {
-                    self.code.checker.amend(&left_out.identity, |finding| {
-                        finding.repairs.iter_mut().take(1).for_each(|repair| repair.text.push_str(NOT_TOGETHER));
-                    });
-                }
+                let (left_out, not_known) = self.left_out(&all);
+                self.amend(&left_out, NOT_TOGETHER);
+                self.amend(&not_known, NOT_KNOWN);
             }
         }
+    }
+
+    /// Adds something to the first repairs of some races.
+    fn amend(&self, races: &[&RepairedRace], what: &str) {
+        races.iter().for_each(|race| {
+            self.code.checker.amend(&race.identity, |finding| append(&mut finding.repairs, what));
+        });
     }
 
     /// What the kernel with the repairs of some races does, as far as these races are concerned.
@@ -110,17 +122,20 @@ impl DispatchRun<'_> {
         Tried::Silent
     }
 
-    /// The races whose repairs are none beside those of the races before them.
-    fn left_out<'r>(&self, races: &[&'r RepairedRace]) -> Vec<&'r RepairedRace> {
-        let (mut kept, mut left_out) = (Vec::new(), Vec::new());
-        for &race in races.iter().take(MAX_TRIED) {
+    /// The races whose repairs are none beside those of the races before them, and those of which that is not known.
+    fn left_out<'r>(&self, races: &[&'r RepairedRace]) -> (Vec<&'r RepairedRace>, Vec<&'r RepairedRace>) {
+        let (tried, rest) = races.split_at(races.len().min(MAX_TRIED));
+        let (mut kept, mut left_out, mut not_known) = (Vec::new(), Vec::new(), rest.to_vec());
+        for &race in tried {
             kept.push(race);
-            if matches!(self.try_together(&kept), Tried::Races | Tried::Diverges) {
-                kept.pop();
-                left_out.push(race);
-            }
+            let other = match self.try_together(&kept) {
+                Tried::Silent => continue,
+                Tried::Races | Tried::Diverges => &mut left_out,
+                Tried::Unknown => &mut not_known,
+            };
+            other.extend(kept.pop());
         }
-        left_out
+        (left_out, not_known)
     }
 
     /// Says of races between lines without a barrier that they are one.
@@ -148,6 +163,11 @@ impl DispatchRun<'_> {
             }
         }
     }
+}
+
+/// Adds something to the first repair.
+fn append(repairs: &mut [Repair], what: &str) {
+    repairs.iter_mut().take(1).for_each(|repair| repair.text.push_str(what));
 }
 
 /// A race in a group.
@@ -197,9 +217,10 @@ fn group_of(kernel: &Kernel, text: &Text<'_>, members: &[GroupMember<'_>]) -> Op
         }
     }
     let parts = [
-        (!before.is_empty()).then(|| format!("before {}", listed(&before))),
+        (!before.is_empty()).then(|| format!("before {}", listed(&before, first))),
         (!within.is_empty()).then(|| {
-            format!("between what is read and what is written in {}, which must be two statements", listed(&within))
+            let lines = listed(&within, first);
+            format!("between what is read and what is written in {lines}, which must be two statements")
         }),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -209,7 +230,7 @@ fn group_of(kernel: &Kernel, text: &Text<'_>, members: &[GroupMember<'_>]) -> Op
         parts.join(", and ")
     );
     Some(FindingGroup {
-        title: format!("{count} data races in {place}, from line {} to line {}", first.line, last.line),
+        title: format!("{count} data races in {place}, from line {} to line {}", first.line, number(last, first)),
         reason: format!(
             "no barrier is between the code at {first} and the code at {last}: it takes the invocations to run in \
              lockstep, which those of a subgroup need not do either"
@@ -236,17 +257,36 @@ fn lines_around(kernel: &Kernel, at: At) -> (Option<&SourceLine>, Option<&Source
     (before.iter().rev().find_map(line), after.iter().find_map(line))
 }
 
-/// `each of the lines 3, 5 and 8`.
-fn listed(lines: &[&SourceLine]) -> String {
-    let mut numbers: Vec<u32> = lines.iter().map(|line| line.line).collect();
-    numbers.sort_unstable();
+/// A line as a number, with the name of its file if that is not the one of the group's first line.
+fn number(line: &SourceLine, first: &SourceLine) -> String {
+    if line.file == first.file { line.line.to_string() } else { format!("{}:{}", line.file, line.line) }
+}
+
+/// `each of the lines 3, 5, 8 and lib.glsl:2`.
+fn listed(lines: &[&SourceLine], first: &SourceLine) -> String {
+    let mut lines = lines.to_vec();
+    lines.sort_by(|a, b| (a.file != first.file, &a.file, a.line).cmp(&(b.file != first.file, &b.file, b.line)));
+    let mut numbers: Vec<String> = lines.into_iter().map(|line| number(line, first)).collect();
     numbers.dedup();
     match &numbers[..] {
         [] => String::new(),
         [one] => format!("line {one}"),
-        [others @ .., last] => {
-            let others: Vec<String> = others.iter().map(u32::to_string).collect();
-            format!("each of the lines {} and {last}", others.join(", "))
-        }
+        [others @ .., last] => format!("each of the lines {} and {last}", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_group_name_their_file_if_it_is_another_one() {
+        let line = |file: &str, line: u32| SourceLine { file: file.into(), line, column: 0 };
+        let all = [line("sum.comp", 8), line("lib.glsl", 2), line("sum.comp", 3), line("lib.glsl", 2)];
+        let listed = |at: &[usize]| listed(&at.iter().map(|&at| &all[at]).collect::<Vec<_>>(), &all[0]);
+        assert_eq!(listed(&[0]), "line 8");
+        assert_eq!(listed(&[1, 3]), "line lib.glsl:2");
+        assert_eq!(listed(&[0, 1, 2, 3]), "each of the lines 3, 8 and lib.glsl:2");
+        assert_eq!([number(&all[2], &all[0]), number(&all[1], &all[0])], ["3", "lib.glsl:2"]);
     }
 }

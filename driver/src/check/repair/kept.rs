@@ -10,7 +10,7 @@ use std::sync::Arc;
 use foldhash::HashSet;
 use spelter_locks::Mutex;
 use spelter_shaders::abi::Outcome;
-use spelter_shaders::check::{Candidate, Candidates, Detector, NonUniformBarrier};
+use spelter_shaders::check::{Candidate, Candidates, Detector, GivenUp, NonUniformBarrier};
 use spelter_shaders::compile::{Backend, Checked};
 use spelter_shaders::ir::Kernel;
 use spelter_shaders::schedule::Schedule;
@@ -123,9 +123,9 @@ impl TrialRun {
         detector: &Detector,
         (outcome, work): (Outcome, u64),
     ) -> Self {
-        // What the detector gave up may race.
-        let given_up = detector.given_up();
-        let is_whole = outcome == Outcome::Done && given_up.accesses + given_up.eras + given_up.candidates == 0;
+        // What the detector gave up may race. So may the words of examples for which it had no memory.
+        let GivenUp { accesses, eras, candidates, examples, .. } = detector.given_up();
+        let is_whole = outcome == Outcome::Done && accesses + eras + candidates + examples == 0;
         // Nothing is asked about others.
         let (candidates, barriers) = if is_whole {
             (detector.candidates().iter().map(without_repetitions).collect(), detector.barriers().to_vec())

@@ -129,10 +129,16 @@ pub(super) struct Repairs {
 }
 
 impl Repairs {
-    /// Says why there is none, if there is none and nothing else says it.
-    pub(super) fn explained(mut self) -> Self {
-        if self.repairs.is_empty() && self.reasons.is_empty() && !self.tried.is_empty() {
-            self.reasons.push(format!("no repair was found: {}", self.tried.join(", and ")));
+    /// Says why there is none, if there is none and nothing else says it. `obstacle` is why no more can be tried.
+    pub(super) fn explained(mut self, obstacle: Option<&str>) -> Self {
+        if self.repairs.is_empty() && self.reasons.is_empty() {
+            let tried = self.tried.join(", and ");
+            self.reasons.push(match (obstacle, tried.is_empty()) {
+                (None, true) => "no repair was found".to_owned(),
+                (None, false) => format!("no repair was found: {tried}"),
+                (Some(obstacle), true) => format!("no repair was tried: {obstacle}"),
+                (Some(obstacle), false) => format!("no repair was found: {tried}; no other was, since {obstacle}"),
+            });
         }
         self
     }
@@ -216,7 +222,22 @@ impl DispatchRun<'_> {
 
     /// Whether changed kernels may run: without a trial no repair is offered.
     fn can_try(&self) -> bool {
-        self.code.trials.can_compile(self.code.kernel().size()) && !self.trial_runs.is_hopeless()
+        self.obstacle().is_none()
+    }
+
+    /// Why changed kernels may not run, in a clause.
+    pub(super) fn obstacle(&self) -> Option<&'static str> {
+        if !self.ended {
+            Some("the kernel did not come to its end")
+        } else if self.snapshot.is_none() || !self.is_kept {
+            Some("there is no copy of the memory with which a changed kernel could run")
+        } else if !self.code.trials.can_compile(self.code.kernel().size()) {
+            Some("the trials of repairs of this kernel have done all the work that they may do")
+        } else if self.trial_runs.is_hopeless() {
+            Some("too much else races in the changed kernels that ran")
+        } else {
+            None
+        }
     }
 
     /// The two accesses of a race, or the updates that they are parts of.
@@ -269,4 +290,24 @@ impl DispatchRun<'_> {
 fn own_workgroup(pair: [&FoundAccess; 2]) -> Option<[u32; 3]> {
     let workgroups = pair.map(|access| access.invocation.map(|invocation| invocation.workgroup));
     (workgroups[0] == workgroups[1]).then_some(workgroups[0]).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_without_a_repair_says_why() {
+        let reasons = |repairs: Repairs, obstacle| repairs.explained(obstacle).reasons;
+        let tried = || Repairs { tried: vec!["a barrier was tried", "one binding was tried"], ..Repairs::default() };
+        let all = "no repair was found: a barrier was tried, and one binding was tried";
+        assert_eq!(reasons(tried(), None), [all]);
+        assert_eq!(reasons(tried(), Some("it is late")), [format!("{all}; no other was, since it is late")]);
+        assert_eq!(reasons(Repairs::default(), Some("it is late")), ["no repair was tried: it is late"]);
+        assert_eq!(reasons(Repairs::default(), None), ["no repair was found"]);
+        let has = Repairs { repairs: vec![explanation::two_dispatches(Language::Wgsl)], ..tried() };
+        assert!(reasons(has, Some("it is late")).is_empty());
+        let said = Repairs { reasons: vec![NO_BARRIER.to_owned()], ..tried() };
+        assert_eq!(reasons(said, Some("it is late")), [NO_BARRIER]);
+    }
 }

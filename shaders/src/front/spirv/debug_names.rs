@@ -1,6 +1,8 @@
 //! Names of variables from `DebugGlobalVariable` of `NonSemantic.Shader.DebugInfo.100`, for those without `OpName`.
 
-use foldhash::HashMap;
+use std::sync::Arc;
+
+use foldhash::{HashMap, HashSet};
 use spirv::Op;
 
 use super::decorations::Annotations;
@@ -11,35 +13,33 @@ const GLOBAL_VARIABLE: u32 = 18;
 
 /// Adds the names. They only improve messages, so invalid ones are skipped.
 pub(super) fn add(words: &Words, annotations: &mut Annotations) {
-    let (mut debug_set, mut named): (_, HashMap<Id, Vec<Id>>) = (None, HashMap::default());
-    let declarations = || words.insts.iter().take_while(|inst| inst.op != Op::Function);
-    for inst in declarations() {
-        match (inst.op, words.operands(inst)) {
-            (Op::ExtInstImport, operands)
-                if string(operands).is_ok_and(|(name, _)| name == "NonSemantic.Shader.DebugInfo.100") =>
-            {
-                debug_set = Some(inst.id);
-            }
-            (Op::ExtInst, &[set, GLOBAL_VARIABLE, name, _, _, _, _, _, _, variable, ..])
-                if Some(set) == debug_set && annotations.name(variable).is_empty() =>
-            {
-                named.entry(name).or_default().push(variable);
-            }
-            _ => {}
+    let declarations =
+        |op: Op| words.insts.iter().take_while(|inst| inst.op != Op::Function).filter(move |inst| inst.op == op);
+    let is_debug_set = |operands| string(operands).is_ok_and(|(name, _)| name == "NonSemantic.Shader.DebugInfo.100");
+    let Some(debug_set) = declarations(Op::ExtInstImport).find(|inst| is_debug_set(words.operands(inst))) else {
+        return;
+    };
+    let variables: HashSet<Id> = declarations(Op::Variable).map(|inst| inst.id).collect();
+    let mut named: HashMap<Id, Vec<Id>> = HashMap::default();
+    for inst in declarations(Op::ExtInst) {
+        if let &[set, GLOBAL_VARIABLE, name, _, _, _, _, _, _, variable, ..] = words.operands(inst)
+            && set == debug_set.id
+            && variables.contains(&variable)
+        {
+            named.entry(name).or_default().push(variable);
         }
     }
-    if named.is_empty() {
-        return;
-    }
-    for inst in declarations().filter(|inst| inst.op == Op::String) {
+    for inst in declarations(Op::String) {
         if let (Some(variables), Ok(name)) = (named.get(&inst.id), text(words.operands(inst))) {
-            variables.iter().for_each(|&variable| annotations.add_name(variable, name.clone()));
+            let name: Arc<str> = name.into();
+            variables.iter().for_each(|&variable| annotations.add_name(variable, &name));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::front::spirv::SpirvModule;
     use crate::front::spvasm::assemble;
 
@@ -92,5 +92,61 @@ mod tests {
         };
         assert_eq!(names(&module("")), ["total"]);
         assert_eq!(names(&module("OpName %out \"sums\"")), ["sums"]);
+    }
+
+    /// A module whose variables have one name of debug information, all of them.
+    fn with_one_name(name: &str, variables: u32) -> (SpirvModule, usize) {
+        let each = |line: &dyn Fn(u32) -> String| (0..variables).map(line).collect::<String>();
+        let text = format!(
+            "OpCapability Shader
+             OpExtension \"SPV_KHR_non_semantic_info\"
+             %debug = OpExtInstImport \"NonSemantic.Shader.DebugInfo.100\"
+             OpMemoryModel Logical GLSL450
+             OpEntryPoint GLCompute %main \"main\"
+             OpExecutionMode %main LocalSize 1 1 1
+             %name = OpString \"{name}\"
+             {}
+             %void = OpTypeVoid
+             %fn = OpTypeFunction %void
+             %u32 = OpTypeInt 32 0
+             %Block = OpTypeStruct %u32
+             %ptr_Block = OpTypePointer StorageBuffer %Block
+             %c0 = OpConstant %u32 0
+             %none = OpExtInst %void %debug DebugInfoNone
+             {}
+             %main = OpFunction %void None %fn
+             %entry = OpLabel
+             OpReturn
+             OpFunctionEnd",
+            each(&|n| format!("OpDecorate %v{n} DescriptorSet 0\nOpDecorate %v{n} Binding {n}\n")),
+            each(&|n| format!(
+                "%v{n} = OpVariable %ptr_Block StorageBuffer
+                 %g{n} = OpExtInst %void %debug DebugGlobalVariable %name %none %none %c0 %c0 %none %name %v{n} %c0
+                 %h{n} = OpExtInst %void %debug DebugGlobalVariable %name %none %none %c0 %c0 %none %name %g{n} %c0\n"
+            )),
+        );
+        let words = assemble(&text).unwrap();
+        (SpirvModule::parse(&words).unwrap(), 4 * words.len())
+    }
+
+    #[test]
+    fn one_name_of_many_variables_is_kept_once() {
+        let (module, _) = with_one_name("total", 100);
+        let annotations = &module.sections.annotations;
+        let variables = module.sections.declarations.iter().filter(|inst| inst.op == Op::Variable);
+        let names: HashSet<_> = variables.map(|inst| annotations.name(inst.id).as_ptr()).collect();
+        assert_eq!((names.len(), module.binding_names().len()), (1, 100));
+        // What is no variable has no name.
+        let others = module.sections.words.insts.iter().filter(|inst| inst.op == Op::ExtInst);
+        assert!(others.into_iter().all(|inst| annotations.name(inst.id).is_empty()));
+    }
+
+    #[test]
+    fn the_names_of_a_module_are_not_far_larger_than_it() {
+        for length in [5, 1_000, 100_000] {
+            let (module, bytes) = with_one_name(&"x".repeat(length), 1_000);
+            let names: usize = module.binding_names().iter().map(|(_, _, name)| name.len()).sum();
+            assert!(names < 8 * bytes, "{names} bytes of names in a module of {bytes}");
+        }
     }
 }

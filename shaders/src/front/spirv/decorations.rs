@@ -1,5 +1,7 @@
 //! Decorations and names, collected by target.
 
+use std::sync::Arc;
+
 use foldhash::HashMap;
 use spirv::{BuiltIn, Decoration, FPRoundingMode, Op};
 
@@ -41,6 +43,10 @@ pub(super) struct MemberDecorations {
     pub(super) memory: MemoryDecorations,
 }
 
+/// Bytes of a name, at most: others are not kept. A block's type names each of its variables, and a string of debug
+/// information may do so: what is said of all of them is not to be far larger than the module.
+const MAX_NAME: usize = 1 << 10;
+
 /// All decorations and names of a module.
 #[derive(Debug, Default)]
 pub(super) struct Annotations {
@@ -48,7 +54,8 @@ pub(super) struct Annotations {
     members: HashMap<(Id, u32), MemberDecorations>,
     /// The member decorations of ids that may turn out to be decoration groups.
     groups: HashMap<Id, MemberDecorations>,
-    names: HashMap<Id, String>,
+    /// Shared, since one string of debug information may name many variables.
+    names: HashMap<Id, Arc<str>>,
     member_names: HashMap<(Id, u32), String>,
     /// The union of the memory decorations of all memory that invocations share.
     any_memory: MemoryDecorations,
@@ -67,14 +74,13 @@ impl Annotations {
 
     /// `OpName` of an id; empty if it has none.
     pub(super) fn name(&self, id: Id) -> &str {
-        self.names.get(&id).map_or("", String::as_str)
+        self.names.get(&id).map_or("", |name| name)
     }
 
-    /// Names an id that has no name.
-    pub(super) fn add_name(&mut self, id: Id, name: String) {
-        let own = self.names.entry(id).or_default();
-        if own.is_empty() {
-            *own = name;
+    /// Names an id that has no name, with one that is not too long.
+    pub(super) fn add_name(&mut self, id: Id, name: &Arc<str>) {
+        if self.name(id).is_empty() && name.len() <= MAX_NAME {
+            self.names.insert(id, Arc::clone(name));
         }
     }
 
@@ -99,8 +105,10 @@ impl Annotations {
     pub(super) fn take(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<bool> {
         match inst.op {
             Op::Name => {
-                let name = text(&operands[1..])?;
-                self.names.insert(operand(operands, 0)?, name);
+                let (id, name) = (operand(operands, 0)?, text(&operands[1..])?);
+                if name.len() <= MAX_NAME {
+                    self.names.insert(id, name.into());
+                }
             }
             Op::Decorate | Op::DecorateId => {
                 let (id, decoration) = (operand(operands, 0)?, operand(operands, 1)?);

@@ -60,6 +60,7 @@ use function::{InlinedCall, ReturnEffect};
 pub use image::format as image_format;
 use module::{EntryPoint, Sections};
 use translate::Translator;
+use words::Id;
 
 /// A parsed module.
 #[derive(Debug)]
@@ -131,15 +132,14 @@ impl SpirvModule {
     /// GLSL emit it for a block without an instance name, has that of its type.
     pub fn binding_names(&self) -> Vec<(u32, u32, String)> {
         let Sections { declarations, annotations, words, .. } = &*self.sections;
-        let pointee = |pointer| {
-            let inst = declarations.iter().find(|inst| inst.op == Op::TypePointer && inst.id == pointer)?;
-            words.operands(inst).get(1).copied()
-        };
+        let pointers = declarations.iter().filter(|inst| inst.op == Op::TypePointer);
+        let pointees: HashMap<Id, Id> =
+            pointers.filter_map(|inst| Some((inst.id, words.operands(inst).get(1).copied()?))).collect();
         let named = |inst: &words::Inst| {
             let decorations = annotations.of(inst.id)?;
             let place = (decorations.set?, decorations.binding?);
             let name = match annotations.name(inst.id) {
-                "" => annotations.name(pointee(inst.ty)?),
+                "" => annotations.name(*pointees.get(&inst.ty)?),
                 name => name,
             };
             (!name.is_empty()).then(|| (place.0, place.1, name.to_owned()))
