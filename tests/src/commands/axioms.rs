@@ -166,7 +166,8 @@ impl History {
                 }
                 let visible = covered.then(|| builder.then(marker, device, Action::Visible(Domain::Device)));
                 let to_host = barrier.dst.stages.contains(S::HOST) && includes(barrier.dst.access, A::HOST_READ);
-                let to_host = (to_host && covered).then(|| host_domain(builder, marker));
+                // A read needs no availability: the barrier comes after it whatever memory it names.
+                let to_host = (to_host && (covered || !one.writes)).then(|| host_domain(builder, marker));
                 let after = second_scope(barrier.dst.stages);
                 Some(Node { marker, visible, to_host, after, everything: false })
             }

@@ -26,7 +26,7 @@ struct HostDependency {
     is_known: bool,
 }
 
-/// The dependencies of a write to the host.
+/// The dependencies of an access to the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct HostDependencies(Vec<HostDependency>);
 
@@ -53,6 +53,15 @@ impl HostDependencies {
             self.0.len() - 1
         });
         add_stages(&mut self.0[place].after, queue, dst.stages);
+    }
+
+    /// The same, unless what follows it follows an earlier one of the queue, too.
+    pub(super) fn add_new(&mut self, event: u64, queue: u32, dst: &Side) {
+        let has =
+            |known: &HostDependency| known.queue == queue && stages(&known.after, queue).and(dst.stages) == dst.stages;
+        if !self.0.iter().any(has) {
+            self.add(event, queue, dst);
+        }
     }
 
     /// Another barrier: its second scope comes after what its first scope has.

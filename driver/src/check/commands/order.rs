@@ -56,7 +56,7 @@ pub(super) struct Order {
     set: Vec<SetEvent<ChainState>>,
     /// The event at which the host knew that the command was done.
     host: Option<u64>,
-    /// Of a write, what barriers made visible to the host.
+    /// The barriers to the host after it: of a write, those that made it visible.
     to_host: HostDependencies,
 }
 
@@ -317,8 +317,15 @@ impl Order {
             }
         }
         following.retain(|barrier| !barrier.dst.stages.is_empty());
-        if self.at.access.writes() && !following.is_empty() {
+        if following.is_empty() {
+            return;
+        }
+        if self.at.access.writes() {
             self.carry(number, (queue, &following), extent, then);
+        } else {
+            // It is done when the host knows of a barrier to the host that comes after it, whatever memory that names.
+            let to_host = following.iter().filter(|barrier| is_to_host(&barrier.dst));
+            to_host.for_each(|barrier| self.to_host.add_new(number, queue, &barrier.dst));
         }
     }
 

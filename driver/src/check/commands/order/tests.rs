@@ -189,23 +189,35 @@ fn an_event_makes_visible_to_the_host_what_the_host_knew_before_the_submission()
 #[test]
 fn what_comes_before_a_barrier_to_the_host_is_done_when_the_host_knows_of_the_barrier() {
     let stages = Stages::of(Stage::Host);
-    let barriers = [Barrier::new(side(Stage::Host, Accesses::NONE), side(Stage::Host, Accesses::HOST_READ), None)];
-    let run = |has_barrier: bool| {
+    let (src, dst) = (side(Stage::Host, Accesses::NONE), side(Stage::Host, Accesses::HOST_READ));
+    let run = |earlier: Order, later, barriers: &[Barrier]| {
         let mut events = SyncLog::default();
         let signal = signal(&mut events, 0);
         events.push(SyncEvent::Wait { queue: Some(1), stages, signals: [signal].as_slice().into() });
-        if has_barrier {
-            events.push(SyncEvent::Barrier { queue: 1, submitted: 0, barriers: barriers.clone().into() });
+        for barrier in barriers {
+            events.push(SyncEvent::Barrier { queue: 1, submitted: 0, barriers: [barrier.clone()].into() });
         }
         let done = self::signal(&mut events, 1);
         let known =
             events.push(SyncEvent::Wait { queue: None, stages: Stages::NONE, signals: [done].as_slice().into() });
-        let mut order = written();
+        let mut order = earlier;
         order.follow(&events, &EXTENT);
-        order.precedes(&Point { submitted: known + 1, ..at(READ) }, &(0..4)).map_err(|(lack, _)| lack)
+        let lack = order.precedes(&Point { submitted: known + 1, ..at(later) }, &(0..4)).map_err(|(lack, _)| lack);
+        (lack, order)
     };
+    let all = Barrier::new(src, dst, None);
+    let read = || Order::new(at(READ), 0);
     // A semaphore that only the host's stage waits for is in no scope of a fence.
-    assert_eq!([run(true), run(false)], [Ok(()), Err(Lack::Order)]);
+    assert_eq!(run(written(), READ, &[]).0, Err(Lack::Order));
+    assert_eq!(run(read(), WRITE, &[]).0, Err(Lack::Order));
+    assert_eq!(run(written(), READ, std::slice::from_ref(&all)).0, Ok(()));
+    // Of a read, whatever memory the barrier names.
+    for barrier in [all.clone(), Barrier::new(src, dst, Some([64..128].into()))] {
+        assert_eq!(run(read(), WRITE, &[barrier]).0, Ok(()));
+    }
+    // Many of them need no more memory than one.
+    let many = vec![all; 1000];
+    assert_eq!(run(read(), WRITE, &many).1.bytes(), run(read(), WRITE, &many[..1]).1.bytes());
 }
 
 #[test]
