@@ -54,12 +54,14 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Whether the adjacent tokens from here on are these characters.
+    /// Whether the adjacent tokens from here on are these signs: each sign of the source is a token.
     pub(super) fn is(&self, at: usize, signs: &str) -> bool {
-        (at..).zip(signs.char_indices()).all(|(at, (index, sign))| {
-            let fits = self.text(at).len() == sign.len_utf8() && self.text(at).starts_with(sign);
-            fits && (index == 0 || self.touches(at - 1))
-        })
+        self.rest(at).starts_with(signs.as_bytes())
+    }
+
+    /// The source from a token on.
+    fn rest(&self, at: usize) -> &'a [u8] {
+        &self.source.as_bytes()[self.byte(at)..]
     }
 
     /// Number of expressions that naga makes of a token, and how often it types the newest one for it, visiting all
@@ -120,9 +122,12 @@ impl<'a> Tokens<'a> {
 
     /// Whether the token and the next one are one operator.
     fn is_two(&self, at: usize) -> bool {
-        const TWO: [&str; 16] =
-            ["==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="];
-        !self.is_list(at) && TWO.iter().any(|two| self.is(at, two))
+        let operator = match self.rest(at) {
+            [b'=' | b'!' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'=', ..] => true,
+            [first @ (b'&' | b'|' | b'<' | b'>'), second, ..] => first == second,
+            _ => false,
+        };
+        operator && !self.is_list(at)
     }
 
     /// Template list discovery (WGSL specification, 3.9).
@@ -178,6 +183,19 @@ impl<'a> Tokens<'a> {
 #[cfg(test)]
 mod tests {
     use super::Tokens;
+
+    #[test]
+    fn operators_of_two_signs_are_adjacent_tokens() {
+        let of = |text: &str| {
+            let tokens = Tokens::new(text);
+            (0..tokens.len()).filter(|&at| tokens.is_two(at)).map(|at| tokens.text(at)).collect::<String>()
+        };
+        assert_eq!(of("a == b != c <= d >= e && f || g << h >> i"), "=!<>&|<>");
+        assert_eq!(of("a += 1; a -= 1; a *= 1; a /= 1; a %= 1; a &= 1; a |= 1; a ^= 1;"), "+-*/%&|^");
+        assert_eq!(of("a = = b & & c ! = d &^ e ~= f vec2<vec2<u32>>(é)=/**/= /"), "");
+        let tokens = Tokens::new("a==");
+        assert!(tokens.is(1, "==") && !tokens.is(2, "==") && !tokens.is(3, "=") && !tokens.is(9, "="));
+    }
 
     #[test]
     fn lists_are_distinguished_from_comparisons() {
