@@ -1,5 +1,5 @@
-//! Ranges of 32-bit scalars and of the lanes of vectors, from constants, operations and subgroup-loop counters: accesses
-//! that are provably in bounds need no check, and shifts by small amounts no mask.
+//! Ranges of 32-bit scalars and of the lanes of vectors, from constants, operations and subgroup-loop counters:
+//! accesses that are provably in bounds need no check, and shifts by small amounts no mask.
 //!
 //! The transfer functions are those of the value-range analysis of the scalar IR, whose operations have the same
 //! meaning here.
