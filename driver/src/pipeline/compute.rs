@@ -228,7 +228,8 @@ impl ComputePipeline {
     }
 
     /// The layouts of the shader's buffers and push constants: names, offsets and strides of members. The shader is
-    /// read again for it. [`Error::Shader`] if that needs more memory than there is.
+    /// read again for it. [`Error::Shader`] if that needs more memory than there is, or if a list of all members would
+    /// be larger than 4 MiB.
     pub fn blocks(&self) -> Result<Blocks, Error> {
         self.inner.kernel.key().blocks()
     }

@@ -90,7 +90,8 @@ impl Module {
     }
 
     /// The layouts of the buffers and push constants of an entry point: names, offsets and strides of members. Of a
-    /// SPIR-V module also those that the entry point does not use.
+    /// SPIR-V module also those that the entry point does not use. An error if a list of all these members would be
+    /// larger than 4 MiB.
     pub fn blocks(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {
         float_mode::with_default(|| match self {
             Self::Spirv(module) => module.blocks(specialization),

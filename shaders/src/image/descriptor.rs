@@ -96,14 +96,35 @@ pub enum Field {
     Format,
     /// One byte per component: the number of its [`Swizzle`].
     Swizzle,
-    /// Sampler bytes, lowest first: magnification, minification and mipmap filters, address mode along x.
+    /// The first four bytes of the sampler: [`SamplerByte`].
     Filters,
-    /// Sampler bytes: address modes along y and z, whether coordinates are unnormalized, comparison.
+    /// The next four.
     Modes,
     /// Level-of-detail bias, a float.
     LodBias,
     /// Lowest level of detail, a float.
     MinLod,
+}
+
+/// A byte of [`Field::Filters`], lowest first, or of [`Field::Modes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SamplerByte {
+    /// Magnification filter.
+    Mag,
+    /// Minification filter.
+    Min,
+    /// Filter between mip levels.
+    Mip,
+    /// Address mode along x.
+    WrapX,
+    /// Address mode along y.
+    WrapY,
+    /// Address mode along z.
+    WrapZ,
+    /// 1 if coordinates are unnormalized.
+    Unnormalized,
+    /// Comparison.
+    Compare,
 }
 
 /// How a sampler filters (`VkFilter`, `VkSamplerMipmapMode`).
@@ -230,13 +251,9 @@ impl Descriptor {
             Field::OuterPitch => view.outer_pitch,
             Field::Format => view.format.vk().cast_unsigned(),
             Field::Swizzle => u32::from_le_bytes(view.swizzle.map(|swizzle| swizzle as u8)),
-            Field::Filters => {
-                let [mag, min, mip] = [sampler.mag, sampler.min, sampler.mip].map(|filter| filter as u8);
-                u32::from_le_bytes([mag, min, mip, sampler.wrap[0] as u8])
-            }
-            Field::Modes => {
-                let [_, y, z] = sampler.wrap.map(|wrap| wrap as u8);
-                u32::from_le_bytes([y, z, sampler.unnormalized.into(), sampler.compare as u8])
+            Field::Filters | Field::Modes => {
+                let bytes = SamplerByte::ALL.into_iter().filter(|byte| byte.field() == field);
+                bytes.fold(0, |word, byte| word | u32::from(sampler.byte(byte)) << byte.shift())
             }
             Field::LodBias => sampler.lod_bias.to_bits(),
             Field::MinLod => sampler.min_lod.to_bits(),
@@ -319,6 +336,37 @@ impl TexelView {
     }
 }
 
+impl SamplerByte {
+    /// All bytes, in the order of the two fields.
+    pub const ALL: [Self; 8] =
+        [Self::Mag, Self::Min, Self::Mip, Self::WrapX, Self::WrapY, Self::WrapZ, Self::Unnormalized, Self::Compare];
+
+    /// The field that has the byte.
+    pub fn field(self) -> Field {
+        if (self as u32) < 4 { Field::Filters } else { Field::Modes }
+    }
+
+    /// The lowest bit of the byte in its field.
+    pub fn shift(self) -> u32 {
+        self as u32 % 4 * 8
+    }
+}
+
+impl Sampler {
+    fn byte(&self, byte: SamplerByte) -> u8 {
+        match byte {
+            SamplerByte::Mag => self.mag as u8,
+            SamplerByte::Min => self.min as u8,
+            SamplerByte::Mip => self.mip as u8,
+            SamplerByte::WrapX => self.wrap[0] as u8,
+            SamplerByte::WrapY => self.wrap[1] as u8,
+            SamplerByte::WrapZ => self.wrap[2] as u8,
+            SamplerByte::Unnormalized => self.unnormalized.into(),
+            SamplerByte::Compare => self.compare as u8,
+        }
+    }
+}
+
 impl Field {
     /// All fields.
     pub const ALL: [Self; 13] = [
@@ -383,10 +431,14 @@ impl Field {
     }
 }
 
-// The sampler bytes must be laid out as [`Descriptor::field`] assembles the two words.
+// In memory, the bytes of a sampler are in the places that [`SamplerByte`] gives them in the two words.
 const _: () = {
-    let [mag, min, mip] = [offset_of!(Sampler, mag), offset_of!(Sampler, min), offset_of!(Sampler, mip)];
-    let [wrap, unnormalized] = [offset_of!(Sampler, wrap), offset_of!(Sampler, unnormalized)];
-    assert!(mag.is_multiple_of(4) && min == mag + 1 && mip == mag + 2 && wrap == mag + 3);
-    assert!(unnormalized == mag + 6 && offset_of!(Sampler, compare) == mag + 7);
+    const fn place(byte: SamplerByte) -> usize {
+        offset_of!(Sampler, mag) + byte as usize
+    }
+    assert!(place(SamplerByte::Mag).is_multiple_of(4) && offset_of!(Sampler, min) == place(SamplerByte::Min));
+    assert!(offset_of!(Sampler, mip) == place(SamplerByte::Mip) && size_of::<Wrap>() == 1);
+    assert!(offset_of!(Sampler, wrap) == place(SamplerByte::WrapX));
+    assert!(offset_of!(Sampler, unnormalized) == place(SamplerByte::Unnormalized));
+    assert!(offset_of!(Sampler, compare) == place(SamplerByte::Compare));
 };

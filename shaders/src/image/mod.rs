@@ -21,7 +21,9 @@ mod run;
 mod texel;
 
 pub use declared::DeclaredImage;
-pub use descriptor::{Compare, Descriptor, Field, Filter, Level, MAX_LEVELS, Sampler, Swizzle, TexelView, Wrap};
+pub use descriptor::{
+    Compare, Descriptor, Field, Filter, Level, MAX_LEVELS, Sampler, SamplerByte, Swizzle, TexelView, Wrap,
+};
 pub use format::{ChannelBits, Class, Format, Numeric};
 pub use layout::{Extent, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT, Rows};
 pub use op::{Dim, ImageOp, Kind, LodOperand, Offsets};

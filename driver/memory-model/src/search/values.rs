@@ -239,9 +239,9 @@ impl Affine {
         }
         let width = 64 - twos;
         let mask = u64::MAX >> twos;
-        let least = ((wanted >> twos) as u64).wrapping_mul(inverse) & mask;
+        let min = ((wanted >> twos) as u64).wrapping_mul(inverse) & mask;
         let copies = 0..1u64 << twos;
-        let all = copies.map(|copy| least.wrapping_add(if twos == 0 { 0 } else { copy << width }) as i64);
+        let all = copies.map(|copy| min.wrapping_add(if twos == 0 { 0 } else { copy << width }) as i64);
         Some(Fixed::These(all.collect()))
     }
 }
@@ -308,8 +308,8 @@ pub(super) fn numbers(instance: &Instance) -> Vec<i64> {
         collect(&constraint.left, &mut numbers);
         collect(&constraint.right, &mut numbers);
     }
-    let least = numbers.iter().min().and_then(|least| least.checked_sub(1));
-    let gaps: Vec<_> = numbers.iter().filter_map(|number| number.checked_add(1)).chain(least).collect();
+    let below = numbers.iter().min().and_then(|min| min.checked_sub(1));
+    let gaps: Vec<_> = numbers.iter().filter_map(|number| number.checked_add(1)).chain(below).collect();
     numbers.extend(gaps);
     numbers.sort_unstable();
     numbers.dedup();

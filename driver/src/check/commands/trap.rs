@@ -76,8 +76,8 @@ impl LogState {
         self.compare_all(checker, &CommandAccesses::one(now, byte..byte + 1));
         // How many bytes the instruction writes is not known: what it may write is the host's from now on, so that
         // nothing is reported in vain.
-        let most = if writes { MAX_INSTRUCTION_BYTES } else { 1 };
-        let end = (byte + most).min((byte & !(PAGE - 1)) + PAGE);
+        let max = if writes { MAX_INSTRUCTION_BYTES } else { 1 };
+        let end = (byte + max).min((byte & !(PAGE - 1)) + PAGE);
         self.place(&CommandAccesses::one(now, byte..end));
         self.closed(&(byte & !(PAGE - 1)..(byte & !(PAGE - 1)) + PAGE))
     }

@@ -161,3 +161,68 @@ fn ternary(op: Op, a: Range, b: Range, c: Range) -> Range {
         _ => Range::ANY,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ir::Type;
+
+    /// Words at the ends of intervals, small ones, multiples of powers of two, and any others.
+    fn word() -> impl Strategy<Value = u32> {
+        let ends = [0, 1, 31, 32, 0x7fff_ffff, 0x8000_0000, u32::MAX - 1, u32::MAX];
+        let multiple = (any::<u32>(), 0u32..32).prop_map(|(word, by)| word << by);
+        let bits = (any::<u32>(), 0u32..32).prop_map(|(word, by)| word >> by);
+        prop_oneof![prop::sample::select(ends.to_vec()), 0u32..64, multiple, bits, any::<u32>()]
+    }
+
+    /// A word, and a range that has it.
+    fn member() -> impl Strategy<Value = (u32, Range)> {
+        (word(), word(), word(), 0u32..6).prop_map(|(word, other, third, kind)| {
+            let joined = Range::exact(word).join(Range::exact(other));
+            let range = match kind {
+                0 => Range::exact(word),
+                1 => joined,
+                2 => joined.join(Range::exact(third)),
+                3 => Range::between(word.min(other), word.max(other)),
+                4 => Range::ANY.with_zeros(word.trailing_zeros()),
+                // Of elements whose offsets may saturate.
+                _ => joined.join(Range::exact(u32::MAX)),
+            };
+            (word, range)
+        })
+    }
+
+    fn has(range: Range, word: u32) -> bool {
+        let zeros = word.trailing_zeros();
+        (range.low..=range.high).contains(&word)
+            && zeros >= range.zeros.into()
+            && (word == u32::MAX || zeros >= range.zeros_unless_max.into())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2048))]
+
+        /// Operations on floats have words as operands, too: vectors have no types.
+        #[test]
+        fn the_range_of_each_operation_has_what_it_folds_to(args in prop::collection::vec(member(), 4)) {
+            prop_assert!(args.iter().all(|&(word, range)| has(range, word)), "{:x?}", args);
+            for &op in Op::ALL.iter().filter(|op| op.result() != Type::Bool) {
+                let operand = |(&ty, &(word, range)): (&Type, &(u32, Range))| match ty {
+                    Type::Bool => (u64::from(word & 1), Range::ANY),
+                    _ => (u64::from(word), range),
+                };
+                let (words, ranges): (Vec<u64>, Vec<Range>) = op.params().iter().zip(&args).map(operand).unzip();
+                let (result, range) = (op.fold(&words) as u32, pure(op, &ranges));
+                prop_assert!(has(range, result), "{} {:x?}: {:x} in {:x?}", op.name(), ranges, result, range);
+            }
+        }
+
+        #[test]
+        fn the_range_of_an_element_has_its_offset(base in member(), index in member(), stride in word()) {
+            let (offset, range) = (crate::ir::element(base.0, index.0, stride), element(base.1, index.1, stride));
+            prop_assert!(has(range, offset), "{:x?} + {:x?} * {:x}: {:x} in {:x?}", base, index, stride, offset, range);
+        }
+    }
+}

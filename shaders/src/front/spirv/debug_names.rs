@@ -1,12 +1,10 @@
 //! Names of variables from `DebugGlobalVariable` of `NonSemantic.Shader.DebugInfo.100`, for those without `OpName`.
 
-use std::sync::Arc;
-
 use foldhash::{HashMap, HashSet};
 use spirv::Op;
 
-use super::decorations::Annotations;
-use super::words::{Id, Words, string, text};
+use super::decorations::{self, Annotations};
+use super::words::{Id, Words, string};
 
 /// `DebugGlobalVariable`: its name, type, source, line, column, scope, linkage name, and variable.
 const GLOBAL_VARIABLE: u32 = 18;
@@ -30,8 +28,7 @@ pub(super) fn add(words: &Words, annotations: &mut Annotations) {
         }
     }
     for inst in declarations(Op::String) {
-        if let (Some(variables), Ok(name)) = (named.get(&inst.id), text(words.operands(inst))) {
-            let name: Arc<str> = name.into();
+        if let (Some(variables), Ok(name)) = (named.get(&inst.id), decorations::name_of(words.operands(inst))) {
             variables.iter().for_each(|&variable| annotations.add_name(variable, &name));
         }
     }
@@ -136,7 +133,7 @@ mod tests {
         let variables = module.sections.declarations.iter().filter(|inst| inst.op == Op::Variable);
         let names: HashSet<_> = variables.map(|inst| annotations.name(inst.id).as_ptr()).collect();
         assert_eq!((names.len(), module.binding_names().len()), (1, 100));
-        // What is no variable has no name.
+        // Only variables have names.
         let others = module.sections.words.insts.iter().filter(|inst| inst.op == Op::ExtInst);
         assert!(others.into_iter().all(|inst| annotations.name(inst.id).is_empty()));
     }
@@ -147,6 +144,19 @@ mod tests {
             let (module, bytes) = with_one_name(&"x".repeat(length), 1_000);
             let names: usize = module.binding_names().iter().map(|(_, _, name)| name.len()).sum();
             assert!(names < 8 * bytes, "{names} bytes of names in a module of {bytes}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_name_the_first_kibibyte_is_kept() {
+        let first = "x".repeat(1023);
+        for (name, kept) in [(format!("{first}yz"), format!("{first}y")), (format!("{first}\u{e9}z"), first.clone())] {
+            let names = |module: &SpirvModule| module.binding_names().into_iter().map(|(.., name)| name).collect();
+            let named: Vec<String> = names(&with_one_name(&name, 1).0);
+            assert_eq!(named, [kept.as_str()]);
+            // Neither the name of the debug information nor that of the type is in its place.
+            let own: Vec<String> = names(&module(&format!("OpName %out \"{name}\"\nOpName %Block \"Block\"")));
+            assert_eq!(own, [kept.as_str()]);
         }
     }
 }

@@ -43,9 +43,15 @@ pub(super) struct MemberDecorations {
     pub(super) memory: MemoryDecorations,
 }
 
-/// Bytes of a name, at most: others are not kept. A block's type names each of its variables, and a string of debug
+/// Bytes of a name that are kept, at most. A block's type names each of its variables, and a string of debug
 /// information may do so: what is said of all of them is not to be far larger than the module.
 const MAX_NAME: usize = 1 << 10;
+
+/// The name in the words of a string: its first [`MAX_NAME`] bytes, without half a character at their end.
+pub(super) fn name_of(words: &[u32]) -> InstResult<Arc<str>> {
+    let name = text(words)?;
+    Ok(name[..name.floor_char_boundary(MAX_NAME)].into())
+}
 
 /// All decorations and names of a module.
 #[derive(Debug, Default)]
@@ -56,7 +62,7 @@ pub(super) struct Annotations {
     groups: HashMap<Id, MemberDecorations>,
     /// Shared, since one string of debug information may name many variables.
     names: HashMap<Id, Arc<str>>,
-    member_names: HashMap<(Id, u32), String>,
+    member_names: HashMap<(Id, u32), Arc<str>>,
     /// The union of the memory decorations of all memory that invocations share.
     any_memory: MemoryDecorations,
 }
@@ -77,16 +83,16 @@ impl Annotations {
         self.names.get(&id).map_or("", |name| name)
     }
 
-    /// Names an id that has no name, with one that is not too long.
+    /// Names an id that has no name.
     pub(super) fn add_name(&mut self, id: Id, name: &Arc<str>) {
-        if self.name(id).is_empty() && name.len() <= MAX_NAME {
+        if self.name(id).is_empty() {
             self.names.insert(id, Arc::clone(name));
         }
     }
 
     /// `OpMemberName` of a member; empty if it has none.
     pub(super) fn member_name(&self, id: Id, member: u32) -> &str {
-        self.member_names.get(&(id, member)).map_or("", String::as_str)
+        self.member_names.get(&(id, member)).map_or("", |name| name)
     }
 
     /// The decorations to assume for a pointer to unknown memory.
@@ -105,10 +111,7 @@ impl Annotations {
     pub(super) fn take(&mut self, inst: &Inst, operands: &[u32]) -> InstResult<bool> {
         match inst.op {
             Op::Name => {
-                let (id, name) = (operand(operands, 0)?, text(&operands[1..])?);
-                if name.len() <= MAX_NAME {
-                    self.names.insert(id, name.into());
-                }
+                self.names.insert(operand(operands, 0)?, name_of(&operands[1..])?);
             }
             Op::Decorate | Op::DecorateId => {
                 let (id, decoration) = (operand(operands, 0)?, operand(operands, 1)?);
@@ -130,7 +133,7 @@ impl Annotations {
             Op::MemberName => {
                 let key = (operand(operands, 0)?, operand(operands, 1)?);
                 // A name without an end is no reason to reject the module.
-                if let Ok(name) = text(operands.get(2..).unwrap_or_default()) {
+                if let Ok(name) = name_of(operands.get(2..).unwrap_or_default()) {
                     self.member_names.insert(key, name);
                 }
             }

@@ -171,10 +171,11 @@ impl SpirvModule {
         None
     }
 
-    /// The layouts of the module's buffers and push constants, after specialization.
+    /// The layouts of the module's buffers and push constants, after specialization. An error if a list of all their
+    /// members, with names, would be larger than 4 MiB.
     pub fn blocks(&self, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {
         let (types, _) = constants::declare(&self.sections, specialization)?;
-        let mut blocks = blocks::of_module(&self.sections, &types);
+        let mut blocks = blocks::of_module(&self.sections, &types)?;
         for (set, binding, name) in self.binding_names() {
             blocks.names.entry((set, binding)).or_insert(name);
         }

@@ -178,7 +178,8 @@ impl WgslModule {
         self.read(entry, &self.to_spirv(entry, specialization)?, has_room)
     }
 
-    /// The layouts of the buffers and push constants that an entry point uses, after specialization.
+    /// The layouts of the buffers and push constants that an entry point uses, after specialization; as
+    /// [`SpirvModule::blocks`], an error if they are too large.
     pub fn blocks(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {
         SpirvModule::parse(&self.to_spirv(entry, specialization)?)?.blocks(&BTreeMap::new())
     }

@@ -2,19 +2,12 @@
 
 use super::cache::{Axis, DescriptorKey, SampledImage, WordImage};
 use crate::image::address::PLACES;
-use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
+use crate::image::{Field, Filter, SamplerByte, Swizzle, Wrap, bytes, direct};
 use crate::ir::Op;
 use crate::simd::{InstData, LANES, Value, WideOp};
 use crate::vectorize::access::bounds::{MemoryRegion, element_count, scaled_base};
 use crate::vectorize::access::word_array::WordArray;
 use crate::vectorize::state::Widen;
-
-/// The byte of [`Field::Filters`] or [`Field::Modes`] that has a property of the sampler.
-const MAG_FILTER: u32 = 0;
-const MIN_FILTER: u32 = 1;
-const WRAP_X: u32 = 3;
-const WRAP_Y: u32 = 0;
-const UNNORMALIZED: u32 = 2;
 
 /// Factors from fraction bits to weights of encoded texels: those along a row add up to [`bytes::STEPS`], and between
 /// rows the upper half of the 16 bits is the weight.
@@ -89,9 +82,12 @@ impl Widen<'_> {
         let source = self.source(image, arrayed);
         let [filters, modes] = [Field::Filters, Field::Modes]
             .map(|field| self.builder.emit_one(InstData::ImageField { image: sampler, field }));
-        let [mag, min] = [MAG_FILTER, MIN_FILTER].map(|byte| self.byte(filters, byte));
-        let wraps = [self.byte(filters, WRAP_X), self.byte(modes, WRAP_Y)];
-        let unnormalized = self.byte(modes, UNNORMALIZED);
+        let byte = |of: SamplerByte| self.byte(if of.field() == Field::Filters { filters } else { modes }, of);
+        let [mag, min, x, y, unnormalized] = {
+            use SamplerByte::{Mag, Min, Unnormalized, WrapX, WrapY};
+            [Mag, Min, WrapX, WrapY, Unnormalized].map(byte)
+        };
+        let wraps = [x, y];
         let is_unnormalized = self.equals(unnormalized, 1);
         let is_linear = self.equals(mag, Filter::Linear as u32);
         // The level of detail decides nothing if there is one level and one filter. Vulkan demands both where
@@ -164,8 +160,8 @@ impl Widen<'_> {
         self.builder.pure(Op::IEq, &[value, bits])
     }
 
-    fn byte(&mut self, word: Value, number: u32) -> Value {
-        let [shift, mask] = [8 * number, 0xff].map(|bits| self.builder.s32(bits));
+    fn byte(&mut self, word: Value, byte: SamplerByte) -> Value {
+        let [shift, mask] = [byte.shift(), 0xff].map(|bits| self.builder.s32(bits));
         let low = self.builder.pure(Op::LShr, &[word, shift]);
         self.builder.pure(Op::And, &[low, mask])
     }

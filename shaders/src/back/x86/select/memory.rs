@@ -194,7 +194,7 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// The register of the index of a row's first word, if the whole row is provably below the limit.
     pub(super) fn inside(&mut self, index: Value, limit: Value) -> Result<Option<VReg>> {
-        let last = self.bounds.of(index).checked_add(LANES - 1);
+        let last = self.ranges.upper(index).checked_add(LANES - 1);
         let known = self.constant(limit).is_some_and(|limit| last.is_some_and(|last| u64::from(last) < limit));
         if known { Ok(Some(self.reg(index)?)) } else { Ok(None) }
     }
@@ -220,9 +220,9 @@ impl<V: VectorIsa> Select<'_, V> {
             };
             return Ok(CheckedAddress { place, bounds, view });
         }
-        let greatest = self.bounds.of(index);
+        let max = self.ranges.upper(index);
         let index = self.reg(index)?;
-        let is_less = view == View::Dword && limit_constant.is_some_and(|limit| greatest < limit.cast_unsigned());
+        let is_less = view == View::Dword && limit_constant.is_some_and(|limit| max < limit.cast_unsigned());
         if is_less {
             let place = AddressRegisters { base, index: Some(index), scale: address.scale, disp, broadcast: false };
             return Ok(CheckedAddress { place, bounds: None, view });

@@ -20,6 +20,7 @@ mod elements;
 mod frames;
 mod gather_elements;
 mod image;
+mod incoming;
 mod isa;
 mod lane_address;
 mod lane_atomics;
@@ -32,7 +33,7 @@ mod row;
 mod scalar;
 mod subword;
 mod uniform;
-mod upper_bounds;
+mod value_ranges;
 mod value_uses;
 mod wide;
 
@@ -44,7 +45,7 @@ use self::avx2::Avx2;
 use self::avx512::Avx512;
 use self::isa::VectorIsa;
 use self::prefetch::PrefetchStrides;
-use self::upper_bounds::UpperBounds;
+use self::value_ranges::ValueRanges;
 use self::value_uses::ValueUses;
 use super::vcode::{Build, InstKind, VCode};
 use super::{CompileError, Isa};
@@ -61,7 +62,7 @@ const MAX_DEFERRED_DEPTH: u8 = 8;
 struct Select<'k, V> {
     kernel: &'k Kernel,
     uses: ValueUses,
-    bounds: UpperBounds,
+    ranges: ValueRanges,
     strides: PrefetchStrides,
     code: VCode,
     vectors: V,
@@ -92,7 +93,7 @@ fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode> {
     let mut select = Select {
         kernel,
         uses: ValueUses::new(kernel),
-        bounds: UpperBounds::new(kernel),
+        ranges: ValueRanges::new(kernel),
         strides: PrefetchStrides::new(kernel),
         code,
         vectors: V::new(kernel),
@@ -257,7 +258,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
 
     /// Whether all lanes are provably below 32: the range of valid shift amounts.
     fn is_shift_amount(&self, value: Value) -> bool {
-        self.bounds.of(value) < 32
+        self.ranges.upper(value) < 32
     }
 
     /// The operand of a deferred negation of floats and true; any other value and false.

@@ -7,7 +7,7 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
 
-use super::upper_bounds::{Passed, passed};
+use super::incoming::{IncomingArguments, incoming_arguments};
 use crate::ir::Op;
 use crate::simd::{Block, ContextField, InstData, Kernel, LANES, Row, Value, WideOp};
 
@@ -44,12 +44,12 @@ pub(super) struct PrefetchStrides {
 impl PrefetchStrides {
     pub(super) fn new(kernel: &Kernel) -> Self {
         let mut strides = Self::default();
-        let passed = passed(kernel);
+        let incoming = incoming_arguments(kernel);
         strides.subgroups.extend(kernel.subgroup_loops.iter().map(|subgroup_loop| subgroup_loop.index));
         for &block in &kernel.layout {
             let data = &kernel.blocks[block];
-            for (&param, passed) in data.params.iter().zip(&passed[block]) {
-                if is_counter_with_long_stride(kernel, param, passed) {
+            for (&param, arguments) in data.params.iter().zip(&incoming[block]) {
+                if is_counter_with_long_stride(kernel, param, arguments) {
                     strides.long_strides.insert(param);
                 }
                 strides.workgroup_strides[param] = strides.subgroups.contains(param).then_some(0);
@@ -172,8 +172,8 @@ fn in_buffer(kernel: &Kernel, base: Value) -> bool {
 }
 
 /// Whether the parameter is a counter with a long stride.
-fn is_counter_with_long_stride(kernel: &Kernel, param: Value, passed: &Passed) -> bool {
-    passed.iter().any(|&(value, _)| match kernel.definition(value) {
+fn is_counter_with_long_stride(kernel: &Kernel, param: Value, arguments: &IncomingArguments) -> bool {
+    arguments.iter().any(|&(value, _)| match kernel.definition(value) {
         Some(InstData::Pure { op: Op::IAdd, args }) if args.contains(&param) => {
             let step = if args[0] == param { args[1] } else { args[0] };
             kernel.constant(step).is_none_or(|step| (step as u32).cast_signed().unsigned_abs() > MAX_HARDWARE_STRIDE)

@@ -1,5 +1,5 @@
-//! Unsigned upper bounds of 32-bit scalars and of the lanes of vectors, from constants, operations and subgroup-loop
-//! counters: accesses that are provably in bounds need no check, and shifts by small amounts no mask.
+//! Ranges of 32-bit scalars and of the lanes of vectors, from constants, operations and subgroup-loop counters:
+//! accesses that are provably in bounds need no check, and shifts by small amounts no mask.
 //!
 //! The transfer functions are those of the value-range analysis of the scalar IR, whose operations have the same
 //! meaning here.
@@ -7,47 +7,45 @@
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
+use super::incoming::incoming_arguments;
 use crate::analysis::{Range, Ranges};
 use crate::ir::Op;
-use crate::simd::{Block, InstData, Kernel, Type, Value};
+use crate::simd::{InstData, Kernel, Type, Value};
 
 /// The range of each value: of a vector, in any of its lanes.
 #[derive(Debug)]
-pub(super) struct UpperBounds(SecondaryMap<Value, Range>);
+pub(super) struct ValueRanges(SecondaryMap<Value, Range>);
 
-/// Arguments of a block parameter, each with the branch condition if it is the first target of a branch.
-pub(super) type Passed = SmallVec<[(Value, Option<Value>); 2]>;
-
-impl UpperBounds {
+impl ValueRanges {
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let mut bounds = Self(SecondaryMap::with_default(Range::ANY));
-        let passed = passed(kernel);
+        let mut ranges = Self(SecondaryMap::with_default(Range::ANY));
+        let incoming = incoming_arguments(kernel);
         for &block in &kernel.layout {
             for (position, &param) in kernel.blocks[block].params.iter().enumerate() {
                 if is_word(kernel, param) {
-                    let all = passed[block].get(position).into_iter().flatten();
-                    let ranges = all.map(|&passed| bounds.of_passed(kernel, passed));
-                    bounds.0[param] = ranges.reduce(Range::join).unwrap_or(Range::ANY);
+                    let all = incoming[block].get(position).into_iter().flatten();
+                    let joined = all.map(|&argument| ranges.of_argument(kernel, argument)).reduce(Range::join);
+                    ranges.0[param] = joined.unwrap_or(Range::ANY);
                 }
             }
             for &inst in &kernel.blocks[block].insts {
                 if let [result] = *kernel.results[inst].as_slice()
                     && is_word(kernel, result)
                 {
-                    bounds.0[result] = bounds.of_inst(&kernel.insts[inst]);
+                    ranges.0[result] = ranges.of_inst(&kernel.insts[inst]);
                 }
             }
         }
-        bounds
+        ranges
     }
 
     /// The upper bound of an `s32`, or of the words of a `v32`.
-    pub(super) fn of(&self, value: Value) -> u32 {
+    pub(super) fn upper(&self, value: Value) -> u32 {
         self.0[value].high
     }
 
     /// The range of a back edge's argument is not known yet, unless the loop condition `argument < limit` gives it.
-    fn of_passed(&self, kernel: &Kernel, (value, condition): (Value, Option<Value>)) -> Range {
+    fn of_argument(&self, kernel: &Kernel, (value, condition): (Value, Option<Value>)) -> Range {
         let range = self.0[value];
         match condition.and_then(|condition| kernel.definition(condition)) {
             Some(InstData::Pure { op: Op::ULt, args }) if args[0] == value => {
@@ -74,28 +72,4 @@ impl UpperBounds {
 
 fn is_word(kernel: &Kernel, value: Value) -> bool {
     matches!(kernel.ty(value), Type::S32 | Type::V32)
-}
-
-/// For each block with parameters, the incoming arguments of each.
-pub(super) fn passed(kernel: &Kernel) -> SecondaryMap<Block, Vec<Passed>> {
-    let mut passed: SecondaryMap<Block, Vec<Passed>> = SecondaryMap::new();
-    for &block in &kernel.layout {
-        let Some(&last) = kernel.blocks[block].insts.last() else { continue };
-        let data = &kernel.insts[last];
-        for (number, call) in data.targets().iter().enumerate() {
-            if call.args.is_empty() {
-                continue;
-            }
-            let condition = match data {
-                InstData::Branch { condition, .. } if number == 0 => Some(*condition),
-                _ => None,
-            };
-            let all = &mut passed[call.block];
-            all.resize(all.len().max(call.args.len()), Passed::new());
-            for (position, &arg) in call.args.iter().enumerate() {
-                all[position].push((arg, condition));
-            }
-        }
-    }
-    passed
 }
