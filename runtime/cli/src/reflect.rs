@@ -12,6 +12,12 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::shader;
 
+/// The width of the column of names, at most. Lines with longer names are wider than the others.
+const MAX_WIDTH: usize = 64;
+
+/// Types and members that are listed for all entry points, at most: what one of them needs has a limit of its own.
+const MAX_PARTS: usize = 1 << 17;
+
 /// Prints the interface of one entry point, or of all.
 pub(crate) fn run(args: &ReflectArgs, output: &mut Output) -> Result<(), Failure> {
     let shader = shader::load(&args.file)?;
@@ -26,11 +32,17 @@ pub(crate) fn run(args: &ReflectArgs, output: &mut Output) -> Result<(), Failure
         return Err(shader.problem(shader::NOT_COMPUTE));
     }
     let (specialization, names) = (shader::specialization(&module, &args.spec)?, module.binding_names());
-    let mut interfaces = Vec::new();
+    let (mut interfaces, mut parts) = (Vec::new(), 0);
     for entry in &entries {
         let _room = shader.room_to_read()?;
         let kernel = module.kernel(entry, &specialization).map_err(|error| shader.refused(error))?;
-        let blocks = module.blocks(entry, &specialization).map_err(|error| shader.refused(error))?;
+        let mut blocks = module.blocks(entry, &specialization).map_err(|error| shader.refused(error))?;
+        let used = kernel.bindings.values().map(|data| (data.set, data.binding));
+        blocks.buffers.retain(|place, _| used.clone().any(|used| used == *place));
+        parts += blocks.buffers.values().chain(&blocks.push).map(parts_of).sum::<usize>();
+        if parts > MAX_PARTS {
+            return Err(shader.problem("what all entry points need is too much for a list: choose one with --entry"));
+        }
         interfaces.push(Interface { kernel, blocks, names: &names });
     }
     let constants: Vec<_> = module.specialization_constants();
@@ -173,7 +185,8 @@ fn print(layout: &DataLayout, output: &mut Output) -> Result<(), Failure> {
             add_elements(layout, 0, &mut rows);
         }
     }
-    let width = rows.iter().map(|(_, depth, name, _)| 2 * depth + name.chars().count()).max().unwrap_or(0);
+    let widths = rows.iter().map(|(_, depth, name, _)| 2 * depth + name.chars().count());
+    let width = widths.max().unwrap_or(0).min(MAX_WIDTH);
     for (offset, depth, name, ty) in rows {
         let name = format!("{}{name}", "  ".repeat(depth));
         let gap = if width > 0 { "  " } else { "" };
@@ -191,6 +204,15 @@ fn add(member: &DataMember, start: u64, depth: usize, rows: &mut Vec<Row>) {
     match &member.layout {
         DataLayout::Struct { members, .. } => members.iter().for_each(|inner| add(inner, offset, depth + 1, rows)),
         layout => add_elements(layout, depth, rows),
+    }
+}
+
+/// The number of types in a layout.
+fn parts_of(layout: &DataLayout) -> usize {
+    1 + match layout {
+        DataLayout::Array { element, .. } => parts_of(element),
+        DataLayout::Struct { members, .. } => members.iter().map(|member| parts_of(&member.layout)).sum(),
+        _ => 0,
     }
 }
 

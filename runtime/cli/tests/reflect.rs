@@ -157,3 +157,93 @@ fn constants_that_share_an_id_are_one() {
     assert_eq!(with("--spec 3=4").lines().next(), Some("main: workgroup 4x1x1"));
     assert_eq!(with("--spec width=4"), with("--spec 3=4"));
 }
+
+/// A name does not decide how wide all lines are.
+#[test]
+fn long_names_are_listed() {
+    let name = |letter: &str, bytes: usize| letter.repeat(bytes);
+    let text = format!(
+        "OpCapability Shader
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main \"main\"
+        OpExecutionMode %main LocalSize 1 1 1
+        OpName %block \"Data\"
+        OpMemberName %block 0 \"{}\"
+        OpMemberName %block 1 \"b\"
+        OpDecorate %block Block
+        OpMemberDecorate %block 0 Offset 0
+        OpMemberDecorate %block 1 Offset 4
+        OpDecorate %out DescriptorSet 0
+        OpDecorate %out Binding 0
+        %void = OpTypeVoid
+        %fn = OpTypeFunction %void
+        %u32 = OpTypeInt 32 0
+        %c0 = OpConstant %u32 0
+        %block = OpTypeStruct %u32 %u32
+        %ptr_block = OpTypePointer StorageBuffer %block
+        %ptr_u32 = OpTypePointer StorageBuffer %u32
+        %out = OpVariable %ptr_block StorageBuffer
+        %main = OpFunction %void None %fn
+        %entry = OpLabel
+        %place = OpAccessChain %ptr_u32 %out %c0
+        OpStore %place %c0
+        OpReturn
+        OpFunctionEnd",
+        name("a", 70_000)
+    );
+    let folder = Folder::with("reflect_long", "long.spvasm", &text);
+    let listed = folder.good("reflect long.spvasm");
+    let rows: Vec<&str> = listed.lines().skip(2).collect();
+    assert_eq!(rows, [format!("        0  {}  u32", name("a", 1024)), format!("        4  b{}  u32", name(" ", 63))]);
+    let value = folder.json("reflect long.spvasm --json");
+    assert_eq!(value["entry_points"][0]["bindings"][0]["layout"]["members"][0]["name"], name("a", 1024));
+}
+
+/// What all entry points need is listed in bounded memory.
+#[test]
+fn entry_points_that_need_too_much_are_listed_alone() {
+    let each = |numbers: std::ops::RangeInclusive<u32>, line: &dyn Fn(u32) -> String| -> String {
+        numbers.map(|number| line(number) + "\n").collect()
+    };
+    // A structure with 2^11 numbers in 40 entry points.
+    let text = format!(
+        "OpCapability Shader
+        OpMemoryModel Logical GLSL450
+        {}{}
+        OpDecorate %s11 Block
+        {}
+        OpDecorate %out DescriptorSet 0
+        OpDecorate %out Binding 0
+        %void = OpTypeVoid
+        %fn = OpTypeFunction %void
+        %s0 = OpTypeInt 32 0
+        %c0 = OpConstant %s0 0
+        {}
+        %ptr = OpTypePointer StorageBuffer %s11
+        %ptr_u32 = OpTypePointer StorageBuffer %s0
+        %out = OpVariable %ptr StorageBuffer
+        {}",
+        each(1..=40, &|n| format!("OpEntryPoint GLCompute %main{n} \"main{n}\"")),
+        each(1..=40, &|n| format!("OpExecutionMode %main{n} LocalSize 1 1 1")),
+        each(1..=11, &|n| format!(
+            "OpMemberDecorate %s{n} 0 Offset 0\nOpMemberDecorate %s{n} 1 Offset {}",
+            4 << (n - 1)
+        )),
+        each(1..=11, &|n| format!("%s{n} = OpTypeStruct %s{0} %s{0}", n - 1)),
+        each(1..=40, &|n| format!(
+            "%main{n} = OpFunction %void None %fn
+            %entry{n} = OpLabel
+            %place{n} = OpAccessChain %ptr_u32 %out {}
+            OpStore %place{n} %c0
+            OpReturn
+            OpFunctionEnd",
+            "%c0 ".repeat(11)
+        )),
+    );
+    let folder = Folder::with("reflect_all", "all.spvasm", &text);
+    for json in ["", " --json"] {
+        let message = folder.error(&format!("reflect all.spvasm{json}"));
+        assert!(message.contains("choose one with --entry"), "{message}");
+    }
+    assert_eq!(folder.good("reflect all.spvasm --entry main7").lines().count(), 2 + 4094);
+}

@@ -156,6 +156,10 @@ fn target_environments_that_do_not_exist_are_named() {
         let message = format!("2:1: shader `s`: there is no target environment `{target}`");
         assert!(ended.stdout.contains(&message), "{message}\n{}", ended.stdout);
     }
+    // A module in words says itself for what it is.
+    folder.write("target.amber", shader("SPIRV-HEX", "spv1.300").replace("OpNop", "0x07230203").as_bytes());
+    let ended = folder.spelter("test target.amber");
+    assert!(!ended.stdout.contains("target environment") && ended.stdout.contains("header"), "{}", ended.stdout);
 }
 
 #[test]

@@ -25,19 +25,24 @@ pub(super) fn words(shader: &AmberShader, pipeline: &Pipeline, script: &Path) ->
         AmberSource::Inline(text) => text.as_bytes().to_vec(),
         AmberSource::File(path) => load(folder, path)?,
     };
-    let target = shader.target.as_deref().unwrap_or(DEFAULT_TARGET);
-    // Said here, so that it does not depend on the tools of the machine.
-    if ["spv", "vulkan"].iter().any(|start| target.starts_with(start)) && minor_version(target).is_none() {
-        return Err(no_target(shader, target));
-    }
     let words = match shader.language {
-        AmberLanguage::Glsl => compile(shader, "glsl", (target, script), &source)?,
-        AmberLanguage::Hlsl => compile(shader, "hlsl", (target, script), &source)?,
-        AmberLanguage::Assembly => assemble(shader, target, &source)?,
+        AmberLanguage::Glsl => compile(shader, "glsl", (target(shader)?, script), &source)?,
+        AmberLanguage::Hlsl => compile(shader, "hlsl", (target(shader)?, script), &source)?,
+        AmberLanguage::Assembly => assemble(shader, target(shader)?, &source)?,
         AmberLanguage::Hex => hex(shader, &source)?,
         AmberLanguage::Binary => to_words(shader, &source)?,
     };
     if pipeline.passes.is_empty() { Ok(words) } else { optimize(shader, pipeline, &words) }
+}
+
+/// The target environment. One of SPIR-V or Vulkan that does not exist is an error here, so that the error does not
+/// depend on the tools of the machine.
+fn target(shader: &AmberShader) -> Result<&str, Stop> {
+    let target = shader.target.as_deref().unwrap_or(DEFAULT_TARGET);
+    if ["spv", "vulkan"].iter().any(|start| target.starts_with(start)) && minor_version(target).is_none() {
+        return Err(no_target(shader, target));
+    }
+    Ok(target)
 }
 
 fn fail(shader: &AmberShader, problem: &str) -> Stop {
