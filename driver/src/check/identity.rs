@@ -7,9 +7,9 @@ use super::found_command::FoundCommand;
 use super::found_memory::{FoundPlace, FoundResource, ResourceKind, ResourceRole};
 
 /// What makes two findings the same one: the rule, the lines of the instructions with their kernels, and the memory: of
-/// an instruction the binding or variable, of other commands the buffer or image, by its name or else its role and size, so that
-/// one that a program makes anew for each frame is one. Findings about two commands also differ in what the program
-/// names, and in whether the commands are of one queue.
+/// an instruction the binding or variable, of other commands the buffer or image, by its name or else its role and
+/// size, so that one that a program makes anew for each frame is one. Findings about two commands also differ in what
+/// the program names, and in whether the commands are of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FindingIdentity {
     rule: Rule,

@@ -232,7 +232,6 @@ void main() {
     for (statement, part, other) in [
         ("var t = c[0]; t *= 3u; c[0] = t + 1u;", GENERAL, "atomicAdd("),
         ("var t = c[0];\n  t *= 3u;\n  c[0] = t + 1u;", GENERAL, "atomicAdd("),
-        ("let t = c[0] * 3u; let i = c[0];\n  c[0] = t + i;", GENERAL, "atomicAdd("),
         ("var t = c[0]; c[0] = t + 1u;", "= repair: atomicAdd(&c[0], 1u) in place of", GENERAL),
         ("let t = c[0];\n  c[0] = max(t, l);", "= repair: atomicMax(&c[0], l) in place of", GENERAL),
         ("if (c[0] < l) { c[0] = l; } else { c[0] = 5u; }", GENERAL, "atomicMax("),
