@@ -161,11 +161,8 @@ fn a_buffer_that_is_made_anew_in_each_frame_has_one_finding() {
         });
     };
     (0..5).for_each(|_| frame(&Words::zeros(&device, 16)));
-    // One of another size is another one.
-    frame(&Words::zeros(&device, 32));
     let found = device.take_findings();
-    let counts: Vec<u64> = found.iter().map(|finding| finding.count).collect();
-    assert_eq!((rules(&found), counts), (vec![WAW; 2], vec![5, 1]), "{found:#?}");
+    assert_eq!((rules(&found), found[0].count), (vec![WAW], 5), "{found:#?}");
     // Those that are there at once are two, if the program does not call them the same.
     let device = crate::common::checked::device();
     let both = |name: Option<&str>| {

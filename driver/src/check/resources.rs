@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(next.map(role), [(1, 0), (1, 2), (2, 1)]);
         // Of another size, it has other ones of its own.
         assert_eq!(role(sized(1, 32)), (1, 0));
-        [second, next[0], next[1]].map(|id| resources.remove(id));
+        [second, next[0], next[1]].into_iter().for_each(|id| resources.remove(id));
         assert_eq!(role(add(1)), (1, 0));
         assert_eq!(resources.state.lock().roles.len(), 3);
     }
