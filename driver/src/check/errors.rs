@@ -151,7 +151,8 @@ impl DispatchRun<'_> {
     fn updated(&self, write: &SiteData, place: Option<&FoundPlace>) -> UpdatedMemory {
         let (names, kernel) = (&self.code.names.names, self.code.kernel());
         let roots = place.map(|place| names.roots(place)).unwrap_or_default();
-        UpdatedMemory { language: names.language(), updated: repair::updated(kernel, write), names: roots }
+        let updated = repair::updated(kernel, write);
+        UpdatedMemory { language: names.language(), updated, names: roots, functions: &[] }
     }
 
     /// The repair of an update in one statement or two, or by a condition, that races with another invocation's.
@@ -163,13 +164,12 @@ impl DispatchRun<'_> {
         if updates.iter().any(|update| (line(update.read), line(update.write)) != lines) {
             return None;
         }
-        let updated = self.updated(&kernel.sites[write], place);
         let access = self.access(write, later);
         let words = updates.map(|update| [update.read, update.write].map(|site| kernel.sites[site].word));
-        let is_stored_back = || {
-            words[0] == words[1]
-                && repair::is_stored_back(self.code.kernel(), [read, write].map(|site| &kernel.sites[site]))
-        };
+        let (are_alike, sites) = (words[0] == words[1], [read, write].map(|site| &kernel.sites[site]));
+        let is_stored_back = || are_alike && repair::is_stored_back(self.code.kernel(), sites);
+        let functions = if are_alike { repair::functions(self.code.kernel(), sites) } else { &[] };
+        let updated = UpdatedMemory { functions, ..self.updated(sites[1], place) };
         match lines {
             (Some(reads), Some(writes)) if reads == writes => Some(updated.repair(&access)),
             (Some(_), Some(_)) => {

@@ -222,6 +222,14 @@ impl FoundAccess {
         let line = self.line.as_ref()?.line;
         self.source.as_ref()?.lines().nth((line as usize).checked_sub(1)?)
     }
+
+    /// The lines of source text from this one's to that of a later access in the same file.
+    pub(super) fn quoted_up_to(&self, later: &Self) -> Option<Vec<&str>> {
+        let (first, last) = (self.line.as_ref()?, later.line.as_ref()?);
+        let (skipped, end) = ((first.line as usize).checked_sub(1)?, last.line as usize);
+        let is_later = first.file == last.file && skipped < end;
+        is_later.then_some(self.source.as_ref()?.lines().skip(skipped).take(end - skipped).collect())
+    }
 }
 
 impl fmt::Display for FoundAccess {

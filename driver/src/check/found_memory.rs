@@ -37,7 +37,7 @@ pub struct FoundResource {
 pub struct ResourceRole {
     /// The usage flags with which it was created.
     pub usage: u32,
-    /// The lowest number that no other one of its kind and usage had when it got memory.
+    /// The lowest number that no other one of its kind, usage and size had when it got memory.
     pub number: u64,
 }
 

@@ -7,9 +7,9 @@ use super::found_command::FoundCommand;
 use super::found_memory::{FoundPlace, FoundResource, ResourceKind, ResourceRole};
 
 /// What makes two findings the same one: the rule, the lines of the instructions with their kernels, and the memory: of
-/// an instruction the binding or variable, of other commands the buffer or image, by its name or else its role, so that
-/// one that a program makes anew for each frame is one. Findings about two commands also differ in what the program
-/// names, and in whether the commands are of one queue.
+/// an instruction the binding or variable, of other commands the buffer or image, by its name or else its role and
+/// size, so that one that a program makes anew for each frame is one. Findings about two commands also differ in what
+/// the program names, and in whether the commands are of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FindingIdentity {
     rule: Rule,
@@ -35,8 +35,8 @@ enum MemoryIdentity {
     /// All elements of an array of descriptors are one.
     Binding(u32, u32),
     Variable(Arc<str>),
-    /// `None` has a name, which is in [`CommandsIdentity`].
-    Resource(ResourceKind, Option<ResourceRole>),
+    /// With its role and size; `None` has a name, which is in [`CommandsIdentity`].
+    Resource(ResourceKind, Option<(ResourceRole, u64)>),
 }
 
 impl Finding {
@@ -54,8 +54,8 @@ impl Finding {
             Some(FoundPlace::Variable { name }) => Some(MemoryIdentity::Variable(Arc::clone(name))),
             // An advice: programs read back through a new buffer each time.
             _ if is_of_kernel || (self.rule, self.severity) == (Rule::Host, Severity::Note) => None,
-            Some(FoundPlace::Resource(FoundResource { kind, name, role, .. })) => {
-                Some(MemoryIdentity::Resource(*kind, name.is_none().then_some(*role)))
+            Some(FoundPlace::Resource(FoundResource { kind, name, role, bytes, .. })) => {
+                Some(MemoryIdentity::Resource(*kind, name.is_none().then_some((*role, *bytes))))
             }
             Some(FoundPlace::Address(_)) | None => None,
         };

@@ -104,7 +104,7 @@ impl Names {
     }
 
     /// The names with which an expression of the source may begin that is a place in some memory: of its variables, and
-    /// of the members of a block of GLSL without an instance name.
+    /// of the members of a block of GLSL without an instance name. Empty if they are not known.
     pub(super) fn roots(&self, place: &FoundPlace) -> Vec<String> {
         let (set, binding) = match place {
             FoundPlace::Variable { name } if !name.is_empty() => return vec![name.to_string()],
@@ -114,6 +114,10 @@ impl Names {
         let names = self.module().map(Module::binding_names).unwrap_or_default();
         let own = names.into_iter().filter(|&(of_set, of, _)| (of_set, of) == (set, binding));
         let mut roots: Vec<String> = own.map(|(.., name)| name).collect();
+        if self.language() == Language::Glsl && roots.len() > 1 {
+            // Of several blocks at one binding the members of one are known.
+            return Vec::new();
+        }
         if self.language() == Language::Glsl
             && let Some(DataLayout::Struct { name, members }) =
                 self.blocks().and_then(|blocks| blocks.buffers.get(&(set, binding)))

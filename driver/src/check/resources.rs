@@ -1,5 +1,6 @@
 //! Where the buffers and images of a device are, so that findings about transfers and the host name them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,13 +24,13 @@ struct ResourceTable {
     next: u64,
     /// The numbers of buffers and images that were created.
     created: [u64; 2],
-    /// The numbers of roles, by kind and usage.
-    roles: BTreeMap<(ResourceKind, u32), RoleNumbers>,
+    /// The numbers of roles, by kind, usage and size: of those that a resource has.
+    roles: BTreeMap<(ResourceKind, u32, u64), RoleNumbers>,
     /// The most bytes that one ever had.
     longest: u64,
 }
 
-/// The numbers of the buffers or images of one kind and usage.
+/// The numbers of the buffers or images of one kind, usage and size.
 #[derive(Debug, Default)]
 struct RoleNumbers {
     /// Those below that none has.
@@ -66,7 +67,8 @@ impl Resources {
         name: Option<Arc<str>>,
     ) -> ResourceId {
         let mut state = self.state.lock();
-        let role = ResourceRole { usage, number: state.roles.entry((kind, usage)).or_default().take() };
+        let numbers = state.roles.entry((kind, usage, memory.len())).or_default();
+        let role = ResourceRole { usage, number: numbers.take() };
         let key = (memory.address() as u64, state.next);
         state.next += 1;
         state.longest = state.longest.max(memory.len());
@@ -84,8 +86,14 @@ impl Resources {
     /// It is destroyed.
     pub(crate) fn remove(&self, id: ResourceId) {
         let mut state = self.state.lock();
-        let Some(FoundResource { kind, role, .. }) = state.places.remove(&id.0) else { return };
-        state.roles.entry((kind, role.usage)).and_modify(|numbers| _ = numbers.free.insert(role.number));
+        let Some(FoundResource { kind, role, bytes, .. }) = state.places.remove(&id.0) else { return };
+        if let Entry::Occupied(mut numbers) = state.roles.entry((kind, role.usage, bytes)) {
+            numbers.get_mut().free.insert(role.number);
+            // A program may make buffers of ever other sizes.
+            if numbers.get().free.len() as u64 == numbers.get().next {
+                numbers.remove();
+            }
+        }
     }
 
     /// The memory at these addresses, as a part of a buffer or image: of those with a name, if there are any, the
@@ -126,10 +134,11 @@ mod tests {
     #[test]
     fn the_successor_of_a_resource_has_its_role() {
         let (resources, memory) = (Resources::default(), GuestSlice::leak(64));
-        let add = |usage| {
+        let sized = |usage, bytes| {
             let kind = ResourceKind::Buffer;
-            resources.add((kind, usage, resources.create(kind)), memory, None)
+            resources.add((kind, usage, resources.create(kind)), memory.slice(0, bytes), None)
         };
+        let add = |usage| sized(usage, 64);
         let role = |id: ResourceId| {
             let ResourceRole { usage, number } = resources.state.lock().places[&id.0].role;
             (usage, number)
@@ -139,5 +148,10 @@ mod tests {
         resources.remove(first);
         let next = [1, 1, 2].map(add);
         assert_eq!(next.map(role), [(1, 0), (1, 2), (2, 1)]);
+        // Of another size, it has other ones of its own.
+        assert_eq!(role(sized(1, 32)), (1, 0));
+        [second, next[0], next[1]].into_iter().for_each(|id| resources.remove(id));
+        assert_eq!(role(add(1)), (1, 0));
+        assert_eq!(resources.state.lock().roles.len(), 3);
     }
 }

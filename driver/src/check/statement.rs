@@ -80,19 +80,25 @@ fn is_whole(expression: &str) -> bool {
 /// The update in a line of source text of a place that is asked for, if there is one and it is clear.
 pub(super) fn statement<'a>(line: &'a str, is_asked_for: &dyn Fn(&str) -> bool) -> Option<Statement<'a>> {
     let line = line.split("//").next().unwrap_or(line);
-    let is_asked_for = |found: &Statement<'_>| is_asked_for(found.place);
-    if let Some(found) = in_one_line(line).filter(is_asked_for) {
-        return Some(found);
+    let condition = condition_in(line).filter(|(found, _)| is_asked_for(found.place));
+    if condition.as_ref().is_some_and(|(_, is_all)| !is_all) {
+        return None;
     }
-    let mut found = statements(line).filter_map(update).filter(is_asked_for);
+    let all = condition.map(|(found, _)| found).into_iter().chain(statements(line).filter_map(update));
+    let mut found = all.filter(|found| is_asked_for(found.place));
     let first = found.next()?;
     found.next().is_none().then_some(first)
 }
 
 /// The update by a condition that a line is.
 pub(super) fn in_one_line(line: &str) -> Option<Statement<'_>> {
+    condition_in(line).filter(|(_, is_all)| *is_all).map(|(found, _)| found)
+}
+
+/// The update by a condition with which a line begins, and whether nothing follows.
+fn condition_in(line: &str) -> Option<(Statement<'_>, bool)> {
     let (read, write) = line.split_once('{').or_else(|| after_condition(line))?;
-    conditional_statement(read, write)
+    condition_and_rest(read, write)
 }
 
 /// A line that begins with `if (…)`, split after the condition.
@@ -112,7 +118,17 @@ fn after_condition(line: &str) -> Option<(&str, &str)> {
 
 /// The update that a statement is.
 fn update(text: &str) -> Option<Statement<'_>> {
-    updates(text).filter(|found| is_whole(found.operand))
+    updates(text).filter(|found| is_alone(text) && is_whole(found.operand) && assignment(found.operand).is_none())
+}
+
+/// Whether a statement is one expression: not several with commas between them, nor one of two, nor with a comment.
+fn is_alone(text: &str) -> bool {
+    let mut depth = 0;
+    let is_one = text.chars().all(|c| {
+        depth += i32::from("[(".contains(c)) - i32::from("])".contains(c));
+        depth > 0 || !",?".contains(c)
+    });
+    is_one && !text.contains("/*") && !text.contains("*/")
 }
 
 fn updates(text: &str) -> Option<Statement<'_>> {
@@ -153,18 +169,42 @@ fn assignment(text: &str) -> Option<(&str, &str)> {
     Some((&text[..at], text[at + 1..].trim()))
 }
 
-/// The update by a statement `i = place` in one line, and by one in another line that writes what it computes from `i`.
-pub(super) fn two_statements<'a>(read: &str, write: &'a str) -> Option<Statement<'a>> {
+/// The update by a statement `i = place` in the first of some lines, and by one in the last that writes what it
+/// computes from `i`, which has that value only.
+pub(super) fn two_statements<'a>(lines: &[&'a str]) -> Option<Statement<'a>> {
+    let (read, write) = (*lines.first()?, *lines.last()?);
+    let is_assigned_once = |name| {
+        let all = lines.iter().flat_map(|line| statements(line)).filter_map(assigned);
+        all.filter(|place| root_of(place) == root_of(name)).count() == 1
+    };
     let mut found = assignments(write).filter_map(|(left, right)| {
         let place = last_place(left).filter(|place| *place == left.trim())?;
         assignments(read).find_map(|(declared, value)| {
             // The name: of `let i`, `uint i`, `var i: u32`.
             let name = last_place(declared.split(':').next()?)?;
-            (value == place && name != place).then(|| computed(place, right, name))?
+            (value == place && name != place && is_assigned_once(name)).then(|| computed(place, right, name))?
         })
     });
     let first = found.next()?;
     found.next().is_none().then_some(first)
+}
+
+/// Whether a line has one assignment, and no other.
+pub(super) fn assigns_once(line: &str) -> bool {
+    statements(line).filter_map(assigned).count() == 1
+}
+
+/// The place to which a statement assigns.
+fn assigned(text: &str) -> Option<&str> {
+    let left = match assignment(text) {
+        // The name without its type: of `let i`, `uint i`, `var i: u32`.
+        Some((left, _)) => left.split(':').next()?.trim_end_matches(|c| "+-*/%&|^<>".contains(c)),
+        None => {
+            let after = text.strip_suffix("++").or_else(|| text.strip_suffix("--"));
+            after.or_else(|| text.strip_prefix("++")).or_else(|| text.strip_prefix("--"))?
+        }
+    };
+    last_place(left)
 }
 
 fn assignments(line: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -237,13 +277,20 @@ fn condition<'a>(before: &str, place: &'a str, value: &'a str) -> Option<Stateme
     is_whole(value).then_some(Statement { place, function: Function::Atomic(function), operand: value })
 }
 
-/// The update that a condition in one line and a statement in another one are.
+/// The update that a condition in one line and a statement in another one are, if nothing follows in that line.
 pub(super) fn conditional_statement<'a>(read: &str, write: &'a str) -> Option<Statement<'a>> {
+    condition_and_rest(read, write).filter(|(_, is_all)| *is_all).map(|(found, _)| found)
+}
+
+/// The same, whatever follows, and whether nothing does.
+fn condition_and_rest<'a>(read: &str, write: &'a str) -> Option<(Statement<'a>, bool)> {
     let read = read.split("//").next().unwrap_or(read);
     let write = write.split("//").next().unwrap_or(write).trim().trim_start_matches('{').trim();
-    let (place, value) = write.split_once(';')?.0.split_once('=')?;
+    let (statement, rest) = write.split_once(';')?;
+    let (place, value) = statement.split_once('=')?;
     let place = place.trim();
-    condition(read, last_place(place).filter(|found| *found == place)?, value.trim())
+    let found = condition(read, last_place(place).filter(|found| *found == place)?, value.trim())?;
+    Some((found, rest.chars().all(|c| c == '}' || c.is_whitespace())))
 }
 
 /// The place in memory with which a text ends: a name with members and elements.
@@ -305,8 +352,24 @@ mod tests {
         assert_eq!(any(step), None, "there are two");
         assert_eq!(of("c", "for (var k = 0u; k < 64u; k++) { c[k].n -= f(k, (1)); }"), Some(("c[k].n", "f(k, (1))")));
         assert_eq!(of("c", "uint t = c[0]; t += 1u; c[0] = t;"), None);
-        assert_eq!(of("c", "if (c[0] < 7u) { c[0] = 7u; } t++;"), Some(("c[0]", "7u")));
+        assert_eq!(of("c", "if (c[0] < 7u) { c[0] = 7u; }"), Some(("c[0]", "7u")));
+        // What follows may update the place, too.
+        for rest in ["t++;", "else { c[0] = 5u; }", "c[0] += 1u;"] {
+            let line = format!("if (c[0] < 7u) {{ c[0] = 7u; }} {rest}");
+            assert_eq!(statement(&line, &|place| place == "c[0]"), None, "{line}");
+        }
         assert_eq!(of("t", "if (c[0] < 7u) { c[0] = 7u; } t++;"), Some(("t", "1")));
+        for line in [
+            "c[0] += 1u, c[1] += 2u;",
+            "c[0]++, c[1]++;",
+            "c[0] += t = 2u;",
+            "c[0] += t ? 1u : 2u;",
+            "c[0] += 1u /* one */;",
+            "/* c[0] += 1u;",
+        ] {
+            assert_eq!(of("c", line), None, "{line}");
+        }
+        assert_eq!(of("c", "c[0] += f(1u, 2u) + uint(t == 2u);"), Some(("c[0]", "f(1u, 2u) + uint(t == 2u)")));
         // What goes on in the next line is not known.
         for line in ["c[0] += f(1u,", "c[0] += a", "c[0] = c[0] + f(a", "if (c[0] < f(a)) c[0] = f(a", "c[0] += a[2u;"]
         {
@@ -317,7 +380,9 @@ mod tests {
 
     #[test]
     fn updates_of_two_statements_are_read_from_both() {
-        let read = |read, write| two_statements(read, write).map(|found| (found.place, found.function, found.operand));
+        let of =
+            |lines: &[&'static str]| two_statements(lines).map(|found| (found.place, found.function, found.operand));
+        let read = |read, write| of(&[read, write]);
         let add = Some(("n", Function::Atomic("Add"), "1u"));
         for line in ["let i = n;", "  uint i = n; // the next one", "var i: u32 = n;", "i = n;"] {
             assert_eq!(read(line, "  n = i + 1u;"), add, "{line}");
@@ -327,7 +392,12 @@ mod tests {
             Some(Function::Atomic("Max"))
         );
         assert_eq!(read("let i = n;", "n = i * 3u;").map(|found| found.1), Some(Function::Other));
-        assert_eq!(read("let i = n; n = i + 1u;", "let i = n; n = i + 1u;"), add);
+        assert_eq!(of(&["let i = n; n = i + 1u;"]), add);
+        assert_eq!(of(&["let i = n;", "k += i; m[i] = 2;", "n = i + 1u;"]), add);
+        for between in ["i *= 3u;", "if (k < 2) { i++; }", "--i; // a step back", "i = 3u;"] {
+            assert_eq!(of(&["uint i = n;", between, "n = i + 1u;"]), None, "{between}");
+        }
+        assert_eq!(of(&["var i = n; i *= 3u; n = i + 1u;"]), None);
         for (one, other) in [
             ("let i = m;", "n = i + 1u;"),
             ("let i = n;", "n = ix + 1u;"),

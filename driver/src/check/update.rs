@@ -10,8 +10,8 @@ use spelter_shaders::front::Language;
 use super::explanation::named;
 use super::finding::{FoundAccess, Repair};
 use super::statement::{
-    Function, Statement, conditional_statement, in_one_line, is_simple, name_of, root_of, statement, two_statements,
-    words,
+    Function, Statement, assigns_once, conditional_statement, in_one_line, is_simple, name_of, root_of, statement,
+    two_statements, words,
 };
 
 /// What an update changes, as far as its instructions tell.
@@ -61,28 +61,44 @@ impl Updated {
 pub(super) struct UpdatedMemory {
     pub(super) language: Language,
     pub(super) updated: Updated,
-    /// The names with which a place in it may begin. Beside it a line may update variables of the invocation.
+    /// The names with which a place in it may begin; none if they are not known. Beside it a line may update variables
+    /// of the invocation.
     pub(super) names: Vec<String>,
+    /// The atomic functions that the instructions may be if the value that is read is an operand of what is written:
+    /// two statements may compute more than their text tells.
+    pub(super) functions: &'static [&'static str],
 }
 
 impl UpdatedMemory {
     fn has(&self, place: &str) -> bool {
-        self.names.iter().any(|name| name == root_of(place))
+        self.names.is_empty() || self.names.iter().any(|name| name == root_of(place))
+    }
+
+    /// The update by two statements in the first and the last of some lines.
+    fn of_lines<'a>(&self, lines: &[&'a str]) -> Option<Statement<'a>> {
+        two_statements(lines).filter(|found| {
+            let is_computed = match found.function {
+                Function::Atomic(function) => self.functions.contains(&function),
+                Function::Other => true,
+            };
+            is_computed && self.has(found.place)
+        })
     }
 
     /// The repair of an update of one statement whose write is `access`.
     pub(super) fn repair(&self, access: &FoundAccess) -> Repair {
-        let of_two = |line| two_statements(line, line).filter(|found| self.has(found.place));
-        let of_line = |line| statement(line, &|place| self.has(place)).or_else(|| of_two(line));
+        // Without names a line that assigns to several places does not tell which of them is in the memory.
+        let is_known = |line| !self.names.is_empty() || assigns_once(line);
+        let of_one = |line| statement(line, &|place| self.has(place)).filter(|_| is_known(line));
+        let of_line = |line| of_one(line).or_else(|| self.of_lines(&[line]));
         self.described(access, &update_at(access), access.quoted().and_then(of_line).as_ref())
     }
 
     /// The repair of an update of two statements: `read` is that of the value from which `write` writes another one.
     pub(super) fn of_two_statements(&self, write: &FoundAccess, read: &FoundAccess) -> Repair {
-        let texts = read.quoted().zip(write.quoted());
-        let statement = texts.and_then(|(read, write)| two_statements(read, write));
+        let lines = read.quoted_up_to(write);
         let at = format!("{} and {}", named(read), named(write));
-        self.described(write, &at, statement.filter(|found| self.has(found.place)).as_ref())
+        self.described(write, &at, lines.and_then(|lines| self.of_lines(&lines)).as_ref())
     }
 
     /// The repair of an update by a condition, `if (best < x) { best = x; }`, whose condition `read` executes: `None`
@@ -271,7 +287,7 @@ mod tests {
         };
         let text = |language, line, updated| {
             let names = ["c", "d", "h", "v"].map(str::to_owned).into();
-            UpdatedMemory { language, updated, names }.repair(&access(line)).text
+            UpdatedMemory { language, updated, names, functions: &[] }.repair(&access(line)).text
         };
         let found = text(Language::Glsl, "c[0] *= 3;", Updated::Integer);
         assert!(found.starts_with("a loop with atomicCompSwap in place of the update at a.comp:1: "), "{found}");

@@ -47,6 +47,20 @@ fn an_endless_kernel_ends_with_what_was_found() {
     assert_eq!(conditions[1], "no repair was tried: the kernel did not come to its end", "{object}");
 }
 
+/// Advice beside which a barrier would have been tried says that none was.
+#[test]
+fn advice_that_needs_no_trial_says_why_none_was_made() {
+    let kernel = ENDLESS.replace("data[0] = l;", "for (var k = 0u; k < 2u; k++) { data[0] += l; }");
+    let folder = Folder::with("check-untried", "untried.wgsl", &kernel);
+    let ended = folder.spelter("run untried.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:256 --check --time-limit 1");
+    for part in [
+        "= repair: atomicAdd(&data[0], l) in place of the update at untried.wgsl:5:",
+        "= because no other repair was tried: the kernel did not come to its end",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
+    }
+}
+
 /// A loop with a constant number of rounds, each of which takes the detector long.
 const LONG_ROUNDS: &str = "#version 450
 layout(local_size_x = 1024) in;

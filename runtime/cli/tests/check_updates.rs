@@ -206,3 +206,58 @@ void main() {
         }
     }
 }
+
+/// A function is named only where the statements of the text are the operation of the instructions, and nothing else.
+#[test]
+fn what_else_statements_compute_has_no_function() {
+    let folder = Folder::new("updates-else");
+    let wgsl = "@group(0) @binding(0) var<storage, read_write> c: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  STATEMENT
+}
+";
+    let glsl = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer B { uint c[]; };
+void main() {
+  STATEMENT
+}
+";
+    const GENERAL: &str = "= repair: one atomic operation, or a loop with atomicComp";
+    let check = |file: &str, text: &str, part: &str, other: &str| {
+        let racy = run(&folder, file, text, ONE, 66);
+        assert!(racy.stderr.contains(part), "{part}\n{text}{}", racy.stderr);
+        assert!(!racy.stderr.contains(other), "{other}\n{text}{}", racy.stderr);
+    };
+    for (statement, part, other) in [
+        ("var t = c[0]; t *= 3u; c[0] = t + 1u;", GENERAL, "atomicAdd("),
+        ("var t = c[0];\n  t *= 3u;\n  c[0] = t + 1u;", GENERAL, "atomicAdd("),
+        ("var t = c[0]; c[0] = t + 1u;", "= repair: atomicAdd(&c[0], 1u) in place of", GENERAL),
+        ("let t = c[0];\n  c[0] = max(t, l);", "= repair: atomicMax(&c[0], l) in place of", GENERAL),
+        ("if (c[0] < l) { c[0] = l; } else { c[0] = 5u; }", GENERAL, "atomicMax("),
+        ("if (c[0] < 7u) { c[0] = 7u; } c[0] += 1u;", GENERAL, "atomicMax("),
+    ] {
+        check("else.wgsl", &wgsl.replace("STATEMENT", statement), part, other);
+    }
+    if !has_glsl() {
+        return;
+    }
+    for (statement, part, other) in [
+        ("c[0] += 1u, c[1] += 2u;", GENERAL, "atomicAdd("),
+        ("c[0] += 1u /* one */;", GENERAL, "atomicAdd("),
+        ("uint t = c[0]; t *= 3u; c[0] = t + 1u;", GENERAL, "atomicAdd("),
+        ("uint t = c[0];\n  t--;\n  c[0] = t - 2u;", GENERAL, "atomicAdd("),
+        ("uint t = c[0];\n  c[0] = t - 2u;", "= repair: atomicAdd(c[0], -2u) in place of", GENERAL),
+    ] {
+        check("else.comp", &glsl.replace("STATEMENT", statement), part, other);
+    }
+    // The members of the second one of two blocks at a binding are not known.
+    let two = glsl.replace("void main", "layout(binding = 0) buffer D { uint d[]; };\nvoid main");
+    for (statement, part, other) in [
+        ("d[0] += 1u;", "= repair: atomicAdd(d[0], 1u) in place of", GENERAL),
+        ("c[0] += 1u;", "= repair: atomicAdd(c[0], 1u) in place of", GENERAL),
+        ("uint t = d[0]; t += 1u; d[0] = t;", GENERAL, "atomicAdd("),
+    ] {
+        check("two.comp", &two.replace("STATEMENT", statement), part, other);
+    }
+}

@@ -39,12 +39,13 @@ impl CommandRace<'_> {
     /// the event was reset and set again.
     fn sets(&self, signals: &[Signal], wait: u64) -> Vec<u64> {
         let object = |event: &SyncEvent| if let SyncEvent::Set { object, .. } = event { Some(*object) } else { None };
-        let is_last = |number: &u64| {
-            let of = self.events.get(*number).and_then(object);
-            let later = self.events.from(number + 1).take_while(|(number, _)| *number < wait);
-            of.is_some() && !later.map(|(_, event)| object(event)).any(|later| later == of)
-        };
-        signals.iter().map(|signal| signal.event).filter(is_last).collect()
+        let numbers = || signals.iter().map(|signal| signal.event);
+        let (mut objects, mut last) = (BTreeSet::new(), BTreeSet::new());
+        for number in (numbers().min().unwrap_or(wait)..wait).rev() {
+            let object = self.events.get(number).and_then(object);
+            last.extend(object.is_some_and(|object| objects.insert(object)).then_some(number));
+        }
+        numbers().filter(|number| last.contains(number)).collect()
     }
 
     fn step(&self, number: u64, event: &SyncEvent) -> Option<FoundStep> {

@@ -105,7 +105,7 @@ pub(super) struct RunPart {
 pub(super) struct TrialRun {
     pub(super) checked: Arc<Checked>,
     part: RunPart,
-    /// With one example of each word.
+    /// With one of the first examples of each word.
     pub(super) candidates: Vec<Candidates>,
     pub(super) barriers: Vec<NonUniformBarrier>,
     /// Whether it came to its end, and that is all that may race.
@@ -160,7 +160,8 @@ impl TrialRun {
     }
 
     fn bytes_found(&self) -> usize {
-        let kind = |kind: &Candidates| size_of::<Candidates>() + size_of_val(&*kind.examples);
+        let kind =
+            |kind: &Candidates| size_of::<Candidates>() + size_of_val(&*kind.examples) + size_of_val(&*kind.later);
         self.candidates.iter().map(kind).sum::<usize>() + size_of_val(&*self.barriers)
     }
 }
@@ -173,7 +174,6 @@ fn bytes_of_record(words: &BTreeSet<Word>, log: &Log) -> usize {
 /// A kind of suspicions, with what trials read of it: the words of its examples.
 fn without_repetitions(kind: &Candidates) -> Candidates {
     let mut kind = kind.clone();
-    kind.later = Vec::new();
     keep_one_of_each_word(&mut kind.examples);
     kind
 }

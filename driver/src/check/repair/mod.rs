@@ -21,7 +21,9 @@ use std::collections::BTreeSet;
 use spelter_memory_model::event;
 use spelter_memory_model::repair::{Edit, TraceEdit};
 use spelter_shaders::front::Language;
-use spelter_shaders::ir::{InstData, Kernel, Place, SiteData, StorageClass, Type, Value, VariableSpace, Width};
+use spelter_shaders::ir::{
+    InstData, Kernel, Op, Place, SiteData, StorageClass, Type, Value, Variable, VariableSpace, Width,
+};
 
 pub(super) use self::barrier::VerifiedChange;
 use self::barrier::{BarrierSearch, RaceSide, UnrepairedRace};
@@ -77,15 +79,9 @@ pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
 /// Whether an instruction writes what pure operations make of the value that another one reads, also through variables
 /// of the invocation.
 pub(super) fn is_stored_back(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> bool {
-    let text = Text::new(kernel);
-    let (&[load], &[store]) = (&text.of_site(read)[..], &text.of_site(write)[..]) else { return false };
-    let (Some(loaded), InstData::Store { value, .. }) =
-        (text.inst(load).and_then(|inst| kernel.results[inst]), text.data(store))
-    else {
-        return false;
-    };
-    let mut seen: BTreeSet<Value> = [*value].into();
-    let mut open = vec![*value];
+    let Some((loaded, value)) = loaded_and_stored(kernel, [read, write]) else { return false };
+    let mut seen: BTreeSet<Value> = [value].into();
+    let mut open = vec![value];
     while let Some(value) = open.pop() {
         if value == loaded {
             return true;
@@ -101,20 +97,68 @@ pub(super) fn is_stored_back(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> 
                 InstData::Load { place: Place::Variable { variable, .. }, .. }
                     if kernel.variables[*variable].space == VariableSpace::Private =>
                 {
-                    open.extend(kernel.insts.values().filter_map(|data| match data {
-                        InstData::Store { place: Place::Variable { variable: written, .. }, value, .. }
-                            if written == variable && seen.insert(*value) =>
-                        {
-                            Some(*value)
-                        }
-                        _ => None,
-                    }));
+                    open.extend(written(kernel, *variable).filter(|value| seen.insert(*value)));
                 }
                 _ => {}
             }
         }
     }
     false
+}
+
+/// The value that an instruction reads, and that another one writes, if each is one instruction of the kernel.
+fn loaded_and_stored(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> Option<(Value, Value)> {
+    let text = Text::new(kernel);
+    let (&[load], &[store]) = (&text.of_site(read)[..], &text.of_site(write)[..]) else { return None };
+    match text.data(store) {
+        InstData::Store { value, .. } => Some((kernel.results[text.inst(load)?]?, *value)),
+        _ => None,
+    }
+}
+
+/// The values that are written to a variable.
+fn written(kernel: &Kernel, variable: Variable) -> impl Iterator<Item = Value> {
+    kernel.insts.values().filter_map(move |data| match data {
+        InstData::Store { place: Place::Variable { variable: written, .. }, value, .. } if *written == variable => {
+            Some(*value)
+        }
+        _ => None,
+    })
+}
+
+/// The atomic functions that an update may be whose instructions read and write: what is written is one operation of
+/// the value that is read and another one.
+pub(super) fn functions(kernel: &Kernel, sites: [&SiteData; 2]) -> &'static [&'static str] {
+    let Some((loaded, stored)) = loaded_and_stored(kernel, sites) else { return &[] };
+    // Through variables of the invocation that have one value only.
+    let source = |mut value: Value| {
+        for _ in 0..MAX_VALUES {
+            let Some(InstData::Load { place: Place::Variable { variable, .. }, .. }) = kernel.definition(value) else {
+                break;
+            };
+            let mut all = written(kernel, *variable);
+            match (all.next(), all.next()) {
+                (Some(only), None) if kernel.variables[*variable].space == VariableSpace::Private => value = only,
+                _ => break,
+            }
+        }
+        value
+    };
+    let mut is_operand = false;
+    let Some(data) = kernel.definition(source(stored)) else { return &[] };
+    data.for_each_use(|used| is_operand |= source(used) == loaded);
+    match data {
+        _ if !is_operand => &[],
+        InstData::Pure { op: Op::IAdd | Op::ISub | Op::FAdd | Op::FSub, .. } => &["Add", "Sub"],
+        InstData::Pure { op: Op::And, .. } => &["And"],
+        InstData::Pure { op: Op::Or, .. } => &["Or"],
+        InstData::Pure { op: Op::Xor, .. } => &["Xor"],
+        InstData::Pure { op: Op::UMax | Op::SMax | Op::FMax, .. } => &["Max"],
+        InstData::Pure { op: Op::UMin | Op::SMin | Op::FMin, .. } => &["Min"],
+        // A larger or smaller one of two floats that may be no numbers.
+        InstData::Select { .. } => &["Max", "Min"],
+        _ => &[],
+    }
 }
 
 /// The repairs that were found, and further reasons.
@@ -126,10 +170,13 @@ pub(super) struct Repairs {
     pub(super) tried: Vec<&'static str>,
     /// The first repair as a change of the kernel, if trials verified it.
     pub(super) verified: Option<VerifiedChange>,
+    /// Whether one that needs a trial was sought and not found.
+    pub(super) lacks_verified: bool,
 }
 
 impl Repairs {
-    /// Says why there is none, if there is none and nothing else says it. `obstacle` is why no more can be tried.
+    /// Says why there is none, if there is none and nothing else says it, and why no trial found one beside advice.
+    /// `obstacle` is why no more can be tried.
     pub(super) fn explained(mut self, obstacle: Option<&str>) -> Self {
         if self.repairs.is_empty() && self.reasons.is_empty() {
             let tried = self.tried.join(", and ");
@@ -139,6 +186,8 @@ impl Repairs {
                 (Some(obstacle), true) => format!("no repair was tried: {obstacle}"),
                 (Some(obstacle), false) => format!("no repair was found: {tried}; no other was, since {obstacle}"),
             });
+        } else if let Some(obstacle) = obstacle.filter(|_| self.lacks_verified) {
+            self.reasons.push(format!("no other repair was tried: {obstacle}"));
         }
         self
     }
@@ -161,7 +210,7 @@ impl DispatchRun<'_> {
         flags: &dyn Fn() -> Option<(Vec<Flag>, Option<&'r Confirmed>)>,
     ) -> Repairs {
         if !self.can_try() {
-            return Repairs::default();
+            return Repairs { lacks_verified: true, ..Repairs::default() };
         }
         let mut found = self.ordering(slice, described, pair);
         if found.repairs.is_empty()
@@ -176,6 +225,7 @@ impl DispatchRun<'_> {
             found.repairs.push(repair);
             found.verified = Some(verified);
         }
+        found.lacks_verified = found.repairs.is_empty();
         let is_between = |reason: &String| reason == BETWEEN_WORKGROUPS || reason == BETWEEN_WORKGROUPS_OF_ONE;
         if !found.repairs.is_empty() {
             found.reasons.retain(|reason| reason != NO_BARRIER && !is_between(reason));
@@ -197,7 +247,7 @@ impl DispatchRun<'_> {
         let names = described.names();
         let events = [slice.pair.0, slice.pair.1];
         let own = own_workgroup(pair).filter(|_| slice.events[events[0]].by != slice.events[events[1]].by);
-        if own.is_none() || names.have_two_references(slice) || !self.can_try() {
+        if own.is_none() || names.have_two_references(slice) {
             return found;
         }
         let data = events.map(|event| self.code.all().kernel.sites[slice.events[event].site].clone());
@@ -209,10 +259,13 @@ impl DispatchRun<'_> {
             class: class_of(&data[0]),
             place: names.places[events[1]].to_string(),
         };
-        if race.has_places()
+        found.lacks_verified = race.has_places();
+        if found.lacks_verified
+            && self.can_try()
             && let Some(mut trials) = Trials::new(self, data.clone(), own)
             && let BarrierSearch::Repair { repair, only_at_the_end, verified } = race.barriers(&mut trials)
         {
+            found.lacks_verified = false;
             found.repairs.push(repair);
             found.verified = Some(verified);
             found.reasons.extend(only_at_the_end.then(|| NEXT_ITERATION.to_owned()));
@@ -307,6 +360,13 @@ mod tests {
         assert_eq!(reasons(Repairs::default(), None), ["no repair was found"]);
         let has = Repairs { repairs: vec![explanation::two_dispatches(Language::Wgsl)], ..tried() };
         assert!(reasons(has, Some("it is late")).is_empty());
+        let advice = || Repairs {
+            repairs: vec![explanation::two_dispatches(Language::Wgsl)],
+            lacks_verified: true,
+            ..Repairs::default()
+        };
+        assert_eq!(reasons(advice(), Some("it is late")), ["no other repair was tried: it is late"]);
+        assert!(reasons(advice(), None).is_empty());
         let said = Repairs { reasons: vec![NO_BARRIER.to_owned()], ..tried() };
         assert_eq!(reasons(said, Some("it is late")), [NO_BARRIER]);
     }

@@ -240,7 +240,8 @@ impl<'a> Trials<'a> {
             let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: MAX_EXAMPLES };
             let mut detector = Detector::new(&checked.kernel.sites, code.launch(), options.profile, limits);
             let ended = self.observe(&checked, &mut detector)?;
-            if is_changed && detector.given_up().candidates > 0 {
+            let given_up = detector.given_up();
+            if is_changed && given_up.candidates + given_up.examples > 0 {
                 self.run.trial_runs.overflowed();
             }
             Some(TrialRun::new(Arc::clone(&checked), self.part(), &detector, ended))
@@ -304,7 +305,9 @@ impl<'a> Trials<'a> {
             return Some((Tried::Silent, backend));
         }
         let room = (MAX_EXAMPLES / kinds.len()).max(1);
-        let words_of = |kind: &Candidates| everywhere(&kind.examples, room).map(word).collect::<BTreeSet<Word>>();
+        let words_of = |kind: &Candidates| -> BTreeSet<Word> {
+            everywhere(&kind.examples, room).chain(&kind.later).map(word).collect()
+        };
         let log = &*self.record(&run, kinds.iter().flat_map(|(kind, _)| words_of(kind)).collect())?;
         // Of each kind: two workgroups may race in a few words beside thousands that one workgroup accesses.
         let of_kind = |(kind, pairs): &(&Candidates, Vec<(Site, Site)>)| -> Vec<Candidate> {
@@ -316,9 +319,16 @@ impl<'a> Trials<'a> {
         // The axioms' work is work of the trials, too.
         let work = self.run.code.trials.left();
         let mut budget = VerdictBudget::within(work);
-        let tried = judged(kinds.iter().flat_map(of_kind).map(|candidate| is_race(log, &candidate, &mut budget)));
+        let asked: Vec<Vec<Candidate>> = kinds.iter().map(of_kind).collect();
+        let all = asked.iter().flatten();
+        let tried = judged(all.map(|candidate| is_race(log, candidate, &mut budget)));
         self.run.code.trials.spend(budget.spent(work));
-        Some((tried, backend))
+        // Those that are not among the examples may be of the two instructions.
+        let is_unknown = |(kind, asked): (&(&Candidates, Vec<_>), &Vec<Candidate>)| {
+            asked.is_empty() && kind.0.count > MAX_EXAMPLES as u64
+        };
+        let is_known = tried != Tried::Silent || !kinds.iter().zip(&asked).any(is_unknown);
+        Some((if is_known { tried } else { Tried::Unknown }, backend))
     }
 
     /// The pairs of sites, in the order of a suspicion, that are the two instructions of the race.
