@@ -212,7 +212,8 @@ fn what_comes_before_a_barrier_to_the_host_is_done_when_the_host_knows_of_the_ba
     assert_eq!(run(read(), WRITE, &[]).0, Err(Lack::Order));
     assert_eq!(run(written(), READ, std::slice::from_ref(&all)).0, Ok(()));
     // Of a read, whatever memory the barrier names.
-    for barrier in [all.clone(), Barrier::new(src, dst, Some([64..128].into()))] {
+    let of_other_memory = Barrier::new(src, dst, Some(std::iter::once(64..128).collect()));
+    for barrier in [all.clone(), of_other_memory] {
         assert_eq!(run(read(), WRITE, &[barrier]).0, Ok(()));
     }
     // Many of them need no more memory than one.
