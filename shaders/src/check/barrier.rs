@@ -7,8 +7,8 @@
 use super::attributes::{CLASSES, MemoryOrder};
 use super::cells::Group;
 use super::history::MemoryScope;
+use super::joins::KnownJoins;
 use super::known::{self, Known, Record};
-use super::map::KnownJoins;
 use super::workgroup::Workgroup;
 
 /// An invocation that leaves a barrier, and what the barrier where it waited orders.
@@ -105,9 +105,10 @@ impl Workgroup {
         for part in parts.chunk_by(|a, b| self.layout.subgroup(a.0) == self.layout.subgroup(b.0)) {
             let subgroup = Group::Subgroup(self.layout.subgroup(part[0].0));
             if part.len() == self.layout.members(subgroup).len() {
-                known.add(self.slot, subgroup, part.iter().map(|part| part.1).min().unwrap_or(0));
+                let epoch = part.iter().map(|part| part.1).min().unwrap_or(0);
+                known.add(self.slot, subgroup, epoch, joins);
             }
-            part.iter().for_each(|&(local, epoch)| known.add(self.slot, Group::Invocation(local), epoch));
+            part.iter().for_each(|&(local, epoch)| known.add(self.slot, Group::Invocation(local), epoch, joins));
         }
         known::join(&mut records, &Some(known), joins);
         Some((false, records))
@@ -156,11 +157,11 @@ impl Workgroup {
         if at_once {
             self.know(group, class, now);
             if group == Group::Workgroup {
-                record = Known::without(record, self.slot, now);
+                record = Known::without(record, self.slot, now, &mut self.joins);
             }
         } else if everyone {
             let mut known = Known::default();
-            known.add(self.slot, group, now);
+            known.add(self.slot, group, now, &mut self.joins);
             known::join(&mut record, &Some(known), &mut self.joins);
         }
         if at_once && group == Group::Workgroup && self.untouched() || record.is_none() && at_once {

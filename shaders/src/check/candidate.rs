@@ -200,6 +200,8 @@ pub struct GivenUp {
     /// How often the epochs of the cells ran out, so that it is not known any more which invocations of their
     /// workgroup, or of several, made the accesses before.
     pub eras: u64,
+    /// How often all records were forgotten for lack of memory: what they said to be ordered became candidates.
+    pub records: u64,
     /// Kinds of candidates that were not kept, since there were too many.
     pub candidates: u64,
     /// Candidates that are no examples of their kinds, for lack of memory.

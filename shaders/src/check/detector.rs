@@ -13,8 +13,8 @@ use super::candidate::{Candidates, Collection, GivenUp, NonUniformBarrier, Note}
 use super::cells::{Cell, CellLayout, Epochs, Group};
 use super::heads::Locations;
 use super::history::{Attributes, History, Reference, WordAccess};
+use super::joins::KnownJoins;
 use super::judge::Verdict;
-use super::map::KnownJoins;
 use super::page::AttributeId;
 use super::parts::AllParts;
 use super::planes::Planes;
@@ -72,10 +72,13 @@ fn mixed_attributes() -> Vec<Attributes> {
     (0..CLASSES).flat_map(of).collect()
 }
 
-/// Known joins of records have an eighth of the memory, at most.
+/// Of the memory, known joins of records have an eighth, and records with them a quarter, at most. If others leave less,
+/// records may have a 16th all the same: without records, accesses that are ordered are candidates.
 fn joins_within(limits: Limits) -> KnownJoins {
     KnownJoins::within(limits.bytes / 8)
 }
+const MAX_OF_RECORDS: u64 = 4;
+const MIN_OF_RECORDS: u64 = 16;
 
 /// Epochs from which a dispatch begins with the lowest ones again: most are left for it.
 const RESTART: u32 = 1 << 29;
@@ -129,7 +132,8 @@ impl Detector {
         self.lenient = self.profile == Profile::Common && (!launch.vulkan_model || !any_non_private);
         let layout = CellLayout::new(launch.workgroup_size, launch.subgroup_size);
         if self.workgroup.layout != layout {
-            self.workgroup = Workgroup::new(layout, joins_within(self.limits));
+            let joins = std::mem::take(&mut self.workgroup.joins);
+            self.workgroup = Workgroup::new(layout, joins);
         }
         (self.running, self.inlined) = (false, None);
         self.parts.clear();
@@ -144,9 +148,8 @@ impl Detector {
         self.catch_up();
         self.base = self.epochs.bound();
         self.epochs.settle();
-        self.locations.clear();
-        self.shared_locations.clear();
-        self.workgroup.joins.clear();
+        self.forget_records();
+        self.workgroup.joins.keep(true);
         self.history_count = 0;
         let others = self.bytes() - self.device.bytes();
         self.device.settle(self.limits.bytes.saturating_sub(others));
@@ -210,6 +213,42 @@ impl Detector {
         self.limits.bytes.saturating_sub(self.bytes())
     }
 
+    /// Forgets what invocations and locations know of other invocations: a record only ever claims order.
+    fn forget_records(&mut self) {
+        self.locations.clear();
+        self.shared_locations.clear();
+        self.workgroup.forget_agents();
+        self.workgroup.joins.clear();
+    }
+
+    /// Forgets all records if they have no memory.
+    #[inline]
+    pub(super) fn bound_records(&mut self) {
+        if self.workgroup.joins.bytes() > self.limits.bytes / MIN_OF_RECORDS {
+            self.bound_large_records();
+        }
+    }
+
+    #[cold]
+    fn bound_large_records(&mut self) {
+        let limit = self.limits.bytes;
+        let others = self.bytes() - self.workgroup.joins.bytes();
+        let free = limit.saturating_sub(others);
+        let most = free.min(limit / MAX_OF_RECORDS).max(limit / MIN_OF_RECORDS);
+        if self.workgroup.joins.bytes() <= most {
+            return;
+        }
+        self.workgroup.joins.collect();
+        if self.left() == 0 {
+            self.workgroup.joins.keep(false);
+        }
+        // If more stayed, the next search for unused nodes would be soon.
+        if self.workgroup.joins.bytes() > most / 4 * 3 {
+            self.forget_records();
+            self.given_up.records += 1;
+        }
+    }
+
     /// Begins again with the lowest epochs. Each access so far becomes one of the largest group that has its agents: of
     /// the present workgroup, or of several. So more may look racy afterwards, and nothing less.
     #[cold]
@@ -218,9 +257,7 @@ impl Detector {
         let (base, before) = (self.base, self.workgroup.first);
         self.epochs.restart();
         self.base = 1;
-        self.locations.clear();
-        self.shared_locations.clear();
-        self.workgroup.joins.clear();
+        self.forget_records();
         self.epochs.begin(self.workgroup.layout);
         let several = self.workgroup.layout.cell(self.epochs.several(), Group::Workgroup);
         let mut own = None;

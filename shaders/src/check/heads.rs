@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 use super::attributes::CLASSES;
 use super::cells::{Cell, Slot};
 use super::history::{Atomic, MemoryScope, Reference};
+use super::joins::KnownJoins;
 use super::known::{self, Record};
-use super::map::KnownJoins;
 use super::observer::Memory;
 
 /// Where a head can be acquired: by scopes that include its agent, in invocations that its scope includes.
@@ -122,7 +122,7 @@ impl Locations {
         self.map.clear();
     }
 
-    /// Bytes, about.
+    /// Bytes, about, without the nodes of records.
     pub(super) fn bytes(&self) -> u64 {
         192 * self.map.len() as u64
     }

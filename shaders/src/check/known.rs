@@ -6,7 +6,8 @@
 //! record only ever claims order.
 
 use super::cells::{Group, Slot};
-use super::map::{KnownJoins, Map};
+use super::joins::KnownJoins;
+use super::map::Map;
 
 /// Entries of a record; what is above is forgotten.
 pub(super) const MAX_ENTRIES: usize = 1 << 16;
@@ -32,9 +33,9 @@ fn key(slot: Slot, group: Group) -> u64 {
 
 impl Known {
     /// The accesses of `group` below `epoch`.
-    pub(super) fn add(&mut self, slot: Slot, group: Group, epoch: u32) {
+    pub(super) fn add(&mut self, slot: Slot, group: Group, epoch: u32, joins: &mut KnownJoins) {
         if self.entries.len() < MAX_ENTRIES || self.exactly(slot, group) > 0 {
-            self.entries.raise(key(slot, group), epoch);
+            self.entries.add(key(slot, group), epoch, joins);
         }
     }
 
@@ -60,8 +61,9 @@ impl Known {
     }
 
     /// Without what is known of the workgroup `slot` below `epoch`, which is known anyway.
-    pub(super) fn without(record: Record, slot: Slot, epoch: u32) -> Record {
-        let entries = record?.entries.without(key(slot, Group::Invocation(0)), key(slot, Group::Workgroup), epoch);
+    pub(super) fn without(record: Record, slot: Slot, epoch: u32, joins: &mut KnownJoins) -> Record {
+        let [first, last] = [Group::Invocation(0), Group::Workgroup].map(|group| key(slot, group));
+        let entries = record?.entries.without(first, last, epoch, joins);
         (!entries.is_empty()).then_some(Self { entries })
     }
 
@@ -87,7 +89,7 @@ mod tests {
 
     fn known(entries: &[(Slot, Group, u32)]) -> Record {
         let mut known = Known::default();
-        entries.iter().for_each(|&(slot, group, epoch)| known.add(slot, group, epoch));
+        entries.iter().for_each(|&(slot, group, epoch)| known.add(slot, group, epoch, &mut KnownJoins::default()));
         Some(known)
     }
 
@@ -109,8 +111,8 @@ mod tests {
         join(&mut record, &other, &mut KnownJoins::default());
         let epochs = |record: &Record| [1, 2, 3].map(|slot| record.as_ref().unwrap().exactly(slot, Group::Workgroup));
         assert_eq!(epochs(&record), [10, 7, 6]);
-        assert_eq!(epochs(&Known::without(record.clone(), 3, 6)), [10, 7, 0]);
-        assert_eq!(epochs(&Known::without(record, 3, 5)), [10, 7, 6]);
+        assert_eq!(epochs(&Known::without(record.clone(), 3, 6, &mut KnownJoins::default())), [10, 7, 0]);
+        assert_eq!(epochs(&Known::without(record, 3, 5, &mut KnownJoins::default())), [10, 7, 6]);
     }
 
     #[test]

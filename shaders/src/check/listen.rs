@@ -47,6 +47,7 @@ impl Observer for Detector {
         if wrote {
             self.write_heads(by, target, class, order, reads);
         }
+        self.bound_records();
         self.publish();
         self.may_settle(site);
     }
@@ -61,6 +62,7 @@ impl Observer for Detector {
             let epoch = self.tick();
             self.workgroup.release_fence(by.local, order, epoch);
         }
+        self.bound_records();
     }
 
     fn arrive(&mut self, by: Invocation, site: Site) {
@@ -120,6 +122,7 @@ impl Observer for Detector {
                 self.note(NoteKind::AcquireBeforeBarrier, Invocation { workgroup, local }, *site);
             }
         }
+        self.bound_records();
         self.publish();
     }
 

@@ -85,9 +85,9 @@ impl Detector {
             let access = WordAccess { cell, mask, reads, writes, attributes, atomic };
             let now = Now { access, local: by.local, class: what.class, base };
             let mut left = self.left();
-            // Known joins only save time.
-            if left < PlaneSet::ALL.bytes() && self.workgroup.joins.bytes() > 0 {
-                self.workgroup.joins.clear();
+            // Known joins only save time. They would be made and forgotten by turns from here on.
+            if left < PlaneSet::ALL.bytes() && self.workgroup.joins.has_known() {
+                self.workgroup.joins.keep(false);
                 left = self.left();
             }
             let mut room = left / History::BYTES;

@@ -9,8 +9,8 @@ use super::attributes::{CLASSES, Classes, MemoryOrder};
 use super::cells::{Cell, CellLayout, Epochs, Group, Owner, Slot};
 use super::heads::{self, Head, Reach};
 use super::history::MemoryScope;
+use super::joins::KnownJoins;
 use super::known::{self, Record};
-use super::map::KnownJoins;
 use crate::ir::Site;
 
 /// A release fence, which later atomic writes of its invocation carry.
@@ -74,7 +74,7 @@ pub(super) struct Workgroup {
     fenced: bool,
     /// Whether there is an access with the present epoch.
     pub(super) used: bool,
-    /// Joins of records, as the invocations of this workgroup and of those before it made them.
+    /// The nodes of records, and joins, as the invocations of this workgroup and of those before it made them.
     pub(super) joins: KnownJoins,
 }
 
@@ -122,13 +122,18 @@ impl Workgroup {
             self.known_in_subgroup.fill(self.known);
         }
         self.met = first;
-        for local in self.touched.drain(..) {
-            self.agents[local as usize] = Agent::default();
-        }
+        self.forget_agents();
         if std::mem::take(&mut self.fenced) {
             self.accessed.fill(true);
         }
         self.used = false;
+    }
+
+    /// Forgets all records and fences of invocations.
+    pub(super) fn forget_agents(&mut self) {
+        for local in self.touched.drain(..) {
+            self.agents[local as usize] = Agent::default();
+        }
     }
 
     /// The state of an invocation, to be changed.
@@ -227,30 +232,30 @@ impl Workgroup {
     }
 
     /// What a release of the invocation publishes for a class: all that it knows, and its own accesses below `epoch`.
-    fn published(&self, local: u32, class: usize, epoch: u32) -> Record {
+    fn published(&mut self, local: u32, class: usize, epoch: u32) -> Record {
         let mut known = self.agents[local as usize].known[class].clone().unwrap_or_default();
+        let joins = &mut self.joins;
         if self.known[class] > self.first {
-            known.add(self.slot, Group::Workgroup, self.known[class]);
+            known.add(self.slot, Group::Workgroup, self.known[class], joins);
         }
         let subgroup = self.layout.subgroup(local);
         let in_subgroup = self.known_in_subgroup[subgroup as usize][class];
         if in_subgroup > self.first {
-            known.add(self.slot, Group::Subgroup(subgroup), in_subgroup);
+            known.add(self.slot, Group::Subgroup(subgroup), in_subgroup, joins);
         }
-        known.add(self.slot, Group::Invocation(local), epoch);
+        known.add(self.slot, Group::Invocation(local), epoch, joins);
         Some(known)
     }
 
     /// The records that a release of the invocation publishes.
-    fn publish(&self, local: u32, classes: Classes, epoch: u32) -> [Record; CLASSES] {
+    fn publish(&mut self, local: u32, classes: Classes, epoch: u32) -> [Record; CLASSES] {
         std::array::from_fn(|class| if classes.contains(class) { self.published(local, class, epoch) } else { None })
     }
 
     /// The head of a release by the invocation.
-    pub(super) fn head(&self, local: u32, order: MemoryOrder, epoch: u32) -> Option<Head> {
+    pub(super) fn head(&mut self, local: u32, order: MemoryOrder, epoch: u32) -> Option<Head> {
         let reach = Reach::new(order.scope, self.slot, self.layout.subgroup(local));
-        let known = || self.publish(local, order.releases, epoch);
-        (!order.releases.is_empty()).then(|| Head { reach, known: known() })
+        (!order.releases.is_empty()).then(|| Head { reach, known: self.publish(local, order.releases, epoch) })
     }
 
     /// The heads that an atomic write in memory of the class carries for earlier fences of the invocation.
