@@ -72,8 +72,8 @@ fn mixed_attributes() -> Vec<Attributes> {
     (0..CLASSES).flat_map(of).collect()
 }
 
-/// Of the memory, known joins of records have an eighth, and records with them a quarter, at most. If others leave less,
-/// records may have a 16th all the same: without records, accesses that are ordered are candidates.
+/// Of the memory, known joins of records have an eighth, and records with them a quarter, at most. If others leave
+/// less, records may have a 16th all the same: without records, accesses that are ordered are candidates.
 fn joins_within(limits: Limits) -> KnownJoins {
     KnownJoins::within(limits.bytes / 8)
 }
