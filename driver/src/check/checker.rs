@@ -133,6 +133,9 @@ pub struct CheckStats {
     pub confirmed: u64,
     /// Those that the axioms refuted.
     pub refuted: u64,
+    /// Those of them that were refuted wherever they were compared, and were suspected more often: an instruction is
+    /// compared 512 times, at most, for what is known of an earlier access.
+    pub refuted_in_part: u64,
     /// Those that stayed undecided; each is a warning.
     pub undecided: u64,
     /// Pairs of lines that access a word with a race, and of which it is not known whether they race, too: the accesses
@@ -154,6 +157,9 @@ pub struct CheckStats {
     /// Times that a dispatch used up the numbers of the detector's epochs: of accesses before such a moment it knows
     /// less, so that more is suspected, and warnings name fewer invocations.
     pub epochs_used_up: u64,
+    /// Times that the detector forgot what orders the accesses so far, because it had no memory for it: more is
+    /// suspected then.
+    pub records_forgotten: u64,
     /// Bytes that were copied before a dispatch, so that it can run again: the most of one dispatch. Pages of zeros are
     /// not copied.
     pub largest_copy: u64,
@@ -163,7 +169,7 @@ impl CheckStats {
     /// Whether some accesses were not compared with all others, or some suspicions not decided: then that no error was
     /// found does not say that the execution has none.
     pub fn is_partial(&self) -> bool {
-        let undecided = self.undecided + self.lines_not_compared;
+        let undecided = self.undecided + self.refuted_in_part + self.lines_not_compared;
         let forgotten = self.commands_forgotten + self.signals_forgotten;
         undecided + self.accesses_not_checked + forgotten + self.findings_dropped > 0
     }
@@ -271,7 +277,7 @@ impl Checker {
             detector.restart(sites, launch);
             return detector;
         }
-        let limits = Limits { bytes: self.options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
+        let limits = Limits { bytes: self.options.memory, kinds: MAX_KINDS, examples: EXAMPLES, ..Limits::default() };
         let mut detector = Detector::new(sites, launch, self.options.profile, limits);
         kept.planes = if self.memory.is_empty() { None } else { detector.reserve(self.memory.clone()) };
         detector

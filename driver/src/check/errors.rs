@@ -52,6 +52,7 @@ impl DispatchRun<'_> {
             counts.accesses_not_checked += given_up.accesses;
             counts.findings_dropped += given_up.candidates + given_up.barriers;
             counts.epochs_used_up += given_up.eras;
+            counts.records_forgotten += given_up.records;
         });
         let mut interrupted = None;
         if !kinds.is_empty() {

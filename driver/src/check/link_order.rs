@@ -9,7 +9,7 @@
 
 use foldhash::HashMap;
 use spelter_memory_model::event::{Access, Action, Class, Classes, Operation, Scope};
-use spelter_shaders::check::{KnownJoins, Map};
+use spelter_shaders::check::{Map, NodeTable};
 
 use super::log::{Index, Log};
 
@@ -70,7 +70,7 @@ struct Links<'a> {
     /// What may yet be done.
     links: usize,
     joins: usize,
-    joined: KnownJoins,
+    nodes: NodeTable,
 }
 
 impl LinkOrder {
@@ -89,7 +89,7 @@ impl LinkOrder {
             known: vec![Vec::new(); threads],
             links: MAX_LINKS,
             joins: MAX_JOINED,
-            joined: KnownJoins::default(),
+            nodes: NodeTable::default(),
         };
         (0..log.len() as u32).map(Index).for_each(|index| links.follow(index));
         Some(Self { known: links.known })
@@ -128,7 +128,7 @@ impl Links<'_> {
         match self.joins.checked_sub(a.len().min(b.len())) {
             Some(left) => {
                 self.joins = left;
-                a.union(b, &mut self.joined)
+                a.union(b, &mut self.nodes)
             }
             None => a.clone(),
         }
@@ -147,7 +147,7 @@ impl Links<'_> {
     fn head(&mut self, thread: u32, scope: Scope, index: Index) -> Option<Head> {
         self.links = self.links.checked_sub(1)?;
         let mut clock = self.states[thread as usize].clock.clone();
-        clock.raise(thread.into(), index.0);
+        clock.raise(thread.into(), index.0, &mut self.nodes);
         Some(Head { scope, by: thread, clock })
     }
 

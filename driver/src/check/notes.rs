@@ -108,7 +108,7 @@ impl DispatchRun<'_> {
     /// Races of the dispatch under profile `spec`, or of as much of it as the bound allows.
     fn races_of_spec(&self) -> Result<FoundRaces, Interrupted> {
         let options = &self.code.checker.options;
-        let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
+        let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES, ..Limits::default() };
         let checked = self.code.detected(self.args);
         let mut detector = Detector::new(&checked.kernel.sites, self.code.launch(), Profile::Spec, limits);
         let memory = self.code.checker.memory();

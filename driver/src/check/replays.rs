@@ -24,6 +24,9 @@ use rounds::Rounds;
 /// The most warnings about lines that were not compared at each word that they access.
 const MAX_WARNINGS: usize = 16;
 
+/// The most candidates of a kind, beside its examples, that are recorded at once.
+pub(super) const MAX_LATER: usize = 56;
+
 /// The most of these of which it is found out whether all their lines are known.
 const MAX_LEFT_OUT: usize = 256;
 
@@ -69,10 +72,15 @@ struct Races {
 struct Suspicion<'a> {
     of: &'a Candidates,
     examples: Vec<&'a check::Candidate>,
-    /// More of them, which are looked at beside a confirmed one: other lines may have made the earlier accesses.
-    later: &'a [check::Candidate],
+    /// More of them: other lines may have made the earlier accesses. Until one of the kind is confirmed they are
+    /// examples like the others.
+    later: Vec<&'a check::Candidate>,
     /// Those of them that no record had room for.
-    left_out: &'a [check::Candidate],
+    left_out: Vec<&'a check::Candidate>,
+    /// More of them, for another round if all others are refuted.
+    rest: Vec<&'a check::Candidate>,
+    /// Whether that round is the next one.
+    is_of_rest: bool,
     /// Whether another example of the kind was confirmed.
     is_confirmed: bool,
 }
@@ -87,7 +95,12 @@ struct Open<'a> {
 
 impl<'a> Suspicion<'a> {
     fn new(of: &'a Candidates) -> Self {
-        Self { of, examples: of.examples.iter().collect(), later: &of.later, left_out: &[], is_confirmed: false }
+        let distance = of.later.len().div_ceil(MAX_LATER).max(1);
+        let at = |number: &(usize, _)| number.0.is_multiple_of(distance);
+        let (later, rest): (Vec<_>, Vec<_>) = of.later.iter().enumerate().partition(at);
+        let [later, rest] = [later, rest].map(|list| list.into_iter().map(|(_, example)| example).collect());
+        let (examples, left_out) = (of.examples.iter().collect(), Vec::new());
+        Self { of, examples, later, left_out, rest, is_of_rest: false, is_confirmed: false }
     }
 
     /// Looks at no more than the examples.
@@ -97,9 +110,27 @@ impl<'a> Suspicion<'a> {
         }
     }
 
+    /// Goes on with the rest of the candidates: all others were refuted.
+    fn go_on_with_rest(&mut self) {
+        self.examples = std::mem::take(&mut self.rest);
+        self.examples.append(&mut self.left_out);
+        self.later = Vec::new();
+        self.is_of_rest = true;
+    }
+
+    /// Whether there are candidates for another round, if all others are refuted.
+    fn has_rest(&self) -> bool {
+        !self.rest.is_empty() || !self.left_out.is_empty()
+    }
+
+    /// Whether there were more candidates of the kind than were kept.
+    fn is_a_part(&self) -> bool {
+        self.of.count > (self.of.examples.len() + self.of.later.len()) as u64
+    }
+
     /// All candidates whose words are to be recorded.
     fn candidates(&self) -> impl Iterator<Item = &'a check::Candidate> {
-        self.examples.iter().copied().chain(self.later)
+        self.examples.iter().chain(&self.later).copied()
     }
 }
 
@@ -123,7 +154,7 @@ impl DispatchRun<'_> {
     /// Counts a confirmed suspicion if other lines may race at words that no record had room for, and warns of the
     /// first ones.
     fn warn_of_left_out(&self, races: &mut Races, suspicion: &Suspicion<'_>) {
-        let Some(example) = suspicion.left_out.first().filter(|_| suspicion.is_confirmed) else { return };
+        let Some(&example) = suspicion.left_out.first().filter(|_| suspicion.is_confirmed) else { return };
         if races.left_out < MAX_LEFT_OUT && self.is_known(races, example, None) {
             return;
         }
@@ -213,8 +244,15 @@ impl Races {
     ) -> Vec<Open<'a>> {
         let Suspicion { of: Candidates { kind, count, .. }, examples, later, is_confirmed, .. } = suspicion;
         let mut open = Vec::new();
-        for &example in &*examples {
+        let all = examples.iter().map(|&example| (example, false)).chain(later.iter().map(|&example| (example, true)));
+        for (example, is_later) in all {
             let candidate = candidate(example);
+            if is_later && *is_confirmed {
+                let mut pairs = Pairs::with(last, log, &candidate, &mut self.budget);
+                self.add_further(&mut pairs, example, kind.cause);
+                pairs.give_back(&mut self.budget);
+                continue;
+            }
             let mut pairs = Pairs::with(last, log, &candidate, &mut self.budget).suspecting(example);
             if let Some(race) = pairs.first_race() {
                 let (first, second) = pairs.accesses(&race);
@@ -234,12 +272,6 @@ impl Races {
             } else if let Some((why, pair)) = pairs.undecided() {
                 open.push(Open { example, why, pair });
             }
-            pairs.give_back(&mut self.budget);
-        }
-        for example in later.iter().filter(|_| *is_confirmed) {
-            let candidate = candidate(example);
-            let mut pairs = Pairs::with(last, log, &candidate, &mut self.budget);
-            self.add_further(&mut pairs, example, kind.cause);
             pairs.give_back(&mut self.budget);
         }
         open

@@ -42,6 +42,7 @@ impl AddAssign for CheckStats {
             suspicions,
             confirmed,
             refuted,
+            refuted_in_part,
             undecided,
             lines_not_compared,
             notes_not_searched,
@@ -50,6 +51,7 @@ impl AddAssign for CheckStats {
             signals_forgotten,
             findings_dropped,
             epochs_used_up,
+            records_forgotten,
             largest_copy,
         } = other;
         self.dispatches += dispatches;
@@ -59,6 +61,7 @@ impl AddAssign for CheckStats {
         self.suspicions += suspicions;
         self.confirmed += confirmed;
         self.refuted += refuted;
+        self.refuted_in_part += refuted_in_part;
         self.undecided += undecided;
         self.lines_not_compared += lines_not_compared;
         self.notes_not_searched += notes_not_searched;
@@ -67,6 +70,7 @@ impl AddAssign for CheckStats {
         self.signals_forgotten += signals_forgotten;
         self.findings_dropped += findings_dropped;
         self.epochs_used_up += epochs_used_up;
+        self.records_forgotten += records_forgotten;
         self.largest_copy = self.largest_copy.max(largest_copy);
     }
 }

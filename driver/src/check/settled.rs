@@ -21,7 +21,7 @@ use super::finding::Finding;
 const MIN_IN_VAIN: u32 = 4;
 
 /// What makes suspicions of several dispatches one kind.
-type SuspicionKey = (Site, Distance, bool, Relation, Cause);
+type SuspicionKey = (Site, Distance, [bool; 2], Relation, Cause);
 
 /// What is known of a kernel.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ struct KnownSuspicions {
 }
 
 fn key(kind: &CandidateKind) -> SuspicionKey {
-    (kind.site, kind.distance, kind.atomic, kind.relation, kind.cause)
+    (kind.site, kind.distance, [kind.atomic, kind.vague], kind.relation, kind.cause)
 }
 
 impl Settled {

@@ -59,10 +59,10 @@ impl Detector {
         let mut list = continued.map(|location| location.heads).unwrap_or_default();
         list.retain(|head| head.reach.scope == MemoryScope::Device || head.reach.slot == self.workgroup.slot);
         for head in self.workgroup.carried(by.local, class) {
-            heads::add(&mut list, &head, &mut self.workgroup.joins);
+            heads::add(&mut list, &head, &mut self.workgroup.nodes);
         }
         if let Some(head) = released.and_then(|epoch| self.workgroup.head(by.local, order, epoch)) {
-            heads::add(&mut list, &head, &mut self.workgroup.joins);
+            heads::add(&mut list, &head, &mut self.workgroup.nodes);
         }
         let tracked = !list.is_empty() && {
             let shadow = if shared { &mut self.shared } else { &mut self.device };

@@ -7,8 +7,8 @@
 use super::attributes::{CLASSES, MemoryOrder};
 use super::cells::Group;
 use super::history::MemoryScope;
-use super::joins::KnownJoins;
 use super::known::{self, Known, Record};
+use super::nodes::NodeTable;
 use super::workgroup::Workgroup;
 
 /// An invocation that leaves a barrier, and what the barrier where it waited orders.
@@ -41,9 +41,9 @@ impl Workgroup {
                 self.know(group, class, now);
                 continue;
             }
-            let mut joins = std::mem::take(&mut self.joins);
-            let gathered = self.gather(members, group, (complete, now), class, &mut joins);
-            self.joins = joins;
+            let mut nodes = std::mem::take(&mut self.nodes);
+            let gathered = self.gather(members, group, (complete, now), class, &mut nodes);
+            self.nodes = nodes;
             if let Some((everyone, gathered)) = gathered {
                 let acquires = |member: &BarrierMember| self.acquires(member, group, class, lenient);
                 let acquired: Vec<_> = members.iter().map(acquires).collect();
@@ -84,13 +84,13 @@ impl Workgroup {
         group: Group,
         (complete, now): (bool, u32),
         class: usize,
-        joins: &mut KnownJoins,
+        nodes: &mut NodeTable,
     ) -> Option<(bool, Record)> {
         let mut records: Record = None;
         let mut parts = Vec::with_capacity(members.len());
         for member in members {
             if let Some((epoch, record)) = self.released(member, group, class, now) {
-                known::join(&mut records, record, joins);
+                known::join(&mut records, record, nodes);
                 parts.push((member.local, epoch));
             }
         }
@@ -106,11 +106,11 @@ impl Workgroup {
             let subgroup = Group::Subgroup(self.layout.subgroup(part[0].0));
             if part.len() == self.layout.members(subgroup).len() {
                 let epoch = part.iter().map(|part| part.1).min().unwrap_or(0);
-                known.add(self.slot, subgroup, epoch, joins);
+                known.add(self.slot, subgroup, epoch, nodes);
             }
-            part.iter().for_each(|&(local, epoch)| known.add(self.slot, Group::Invocation(local), epoch, joins));
+            part.iter().for_each(|&(local, epoch)| known.add(self.slot, Group::Invocation(local), epoch, nodes));
         }
-        known::join(&mut records, &Some(known), joins);
+        known::join(&mut records, &Some(known), nodes);
         Some((false, records))
     }
 
@@ -157,24 +157,24 @@ impl Workgroup {
         if at_once {
             self.know(group, class, now);
             if group == Group::Workgroup {
-                record = Known::without(record, self.slot, now, &mut self.joins);
+                record = Known::without(record, self.slot, now, &mut self.nodes);
             }
         } else if everyone {
             let mut known = Known::default();
-            known.add(self.slot, group, now, &mut self.joins);
-            known::join(&mut record, &Some(known), &mut self.joins);
+            known.add(self.slot, group, now, &mut self.nodes);
+            known::join(&mut record, &Some(known), &mut self.nodes);
         }
         if at_once && group == Group::Workgroup && self.untouched() || record.is_none() && at_once {
             return;
         }
         for (member, how) in members.iter().zip(acquired) {
             self.agent(member.local);
-            let (agent, joins) = (&mut self.agents[member.local as usize], &mut self.joins);
+            let (agent, nodes) = (&mut self.agents[member.local as usize], &mut self.nodes);
             match how {
                 // What each member knew is in what was gathered.
                 How::ByBarrier if full => agent.known[class].clone_from(&record),
-                How::ByBarrier | How::ByFenceBefore => known::join(&mut agent.known[class], &record, joins),
-                How::Later => known::join(&mut agent.met[class], &record, joins),
+                How::ByBarrier | How::ByFenceBefore => known::join(&mut agent.known[class], &record, nodes),
+                How::Later => known::join(&mut agent.met[class], &record, nodes),
             }
         }
     }

@@ -138,6 +138,9 @@ pub struct CandidateKind {
     pub relation: Relation,
     /// A hint at the cause.
     pub cause: Cause,
+    /// Whether less is known of the earlier access than others show: it stands for several workgroups, or what ordered
+    /// it was given up. Most such candidates are no races, and none of the others is to be lost among them.
+    pub vague: bool,
 }
 
 /// The candidates of a kind.
@@ -149,14 +152,16 @@ pub struct Candidates {
     pub count: u64,
     /// The first ones, as many as [`Limits::examples`](super::Limits::examples).
     pub examples: Vec<Candidate>,
-    /// Some of the others, ever fewer: their earlier accesses may be by other instructions.
+    /// Others, evenly spaced: their earlier accesses may be by other instructions.
     pub later: Vec<Candidate>,
-    /// The number of the candidate that is the next of these.
+    /// The number of the candidate that is the next of these, and the distance of two.
     next: u64,
+    distance: u64,
 }
 
-/// Later examples of a kind, at most.
-const MAX_LATER: usize = 48;
+/// Later examples of a kind, at most, and whatever memory is left.
+const MAX_LATER: usize = 504;
+const MIN_LATER: usize = 56;
 
 /// A control barrier that not all invocations of its scope reached together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -238,6 +243,23 @@ const MIN_EXAMPLES: usize = 8;
 /// Kinds that are not kept and are known to be counted already, at most.
 const MAX_DROPPED: usize = 1 << 16;
 
+impl Candidates {
+    /// Adds a later one, and drops every second one if they are too many.
+    #[cold]
+    fn add_later(&mut self, candidate: Candidate, most: usize) {
+        while self.later.len() >= most {
+            let mut is_kept = false;
+            self.later.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            self.distance *= 2;
+        }
+        self.later.push(candidate);
+        self.next = self.count + self.distance;
+    }
+}
+
 impl Collection {
     /// Bytes of examples beyond the first ones of each kind.
     pub(super) fn bytes(&self) -> u64 {
@@ -260,7 +282,14 @@ impl Collection {
             }
             None => {
                 self.places.insert(kind, self.kinds.len());
-                self.kinds.push(Candidates { kind, count: 0, examples: Vec::new(), later: Vec::new(), next: 0 });
+                self.kinds.push(Candidates {
+                    kind,
+                    count: 0,
+                    examples: Vec::new(),
+                    later: Vec::new(),
+                    next: 0,
+                    distance: 1,
+                });
                 self.kinds.len() - 1
             }
         };
@@ -271,9 +300,11 @@ impl Collection {
         if is_kept {
             self.further += u64::from(candidates.examples.len() >= MIN_EXAMPLES);
             candidates.examples.push(of());
-        } else if candidates.count >= candidates.next && candidates.later.len() < MAX_LATER {
-            candidates.later.push(of());
-            candidates.next = candidates.count + candidates.count / 4 + 1;
+        } else if candidates.count >= candidates.next {
+            let before = candidates.later.len().saturating_sub(MIN_LATER);
+            candidates.add_later(of(), if has_room { MAX_LATER } else { MIN_LATER });
+            let after = candidates.later.len().saturating_sub(MIN_LATER);
+            self.further = (self.further + after as u64).saturating_sub(before as u64);
         }
         if is_wanted && !is_kept { AddedCandidate::WithoutRoom } else { AddedCandidate::Known }
     }

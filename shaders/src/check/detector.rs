@@ -13,8 +13,8 @@ use super::candidate::{Candidates, Collection, GivenUp, NonUniformBarrier, Note}
 use super::cells::{Cell, CellLayout, Epochs, Group};
 use super::heads::Locations;
 use super::history::{Attributes, History, Reference, WordAccess};
-use super::joins::KnownJoins;
 use super::judge::Verdict;
+use super::nodes::NodeTable;
 use super::page::AttributeId;
 use super::parts::AllParts;
 use super::planes::Planes;
@@ -22,7 +22,7 @@ use super::settings::{Launch, Limits, Profile};
 use super::shadow::Shadow;
 use super::workgroup::Workgroup;
 use crate::guest::GuestSlice;
-use crate::ir::{Site, SiteData};
+use crate::ir::{PlaneSet, Site, SiteData};
 
 /// Listens to the dispatches of a window: of commands without a dependency between them.
 #[derive(Debug)]
@@ -64,6 +64,10 @@ pub struct Detector {
     pub(super) barriers: Vec<NonUniformBarrier>,
     pub(super) notes: Vec<Note>,
     pub(super) given_up: GivenUp,
+    /// Accesses with cells below may have been ordered by records that were forgotten.
+    pub(super) forgotten: u32,
+    /// Bytes of records when known joins, unused nodes and records were last given up for the shadow.
+    squeezed: u64,
 }
 
 /// The attributes of accesses through several references, which have the first numbers.
@@ -72,12 +76,14 @@ fn mixed_attributes() -> Vec<Attributes> {
     (0..CLASSES).flat_map(of).collect()
 }
 
-/// Of the memory, known joins of records have an eighth, and records with them a quarter, at most. If others leave
-/// less, records may have a 16th all the same: without records, accesses that are ordered are candidates.
-fn joins_within(limits: Limits) -> KnownJoins {
-    KnownJoins::within(limits.bytes / 8)
-}
+/// The part of the memory that known joins of records may have: an eighth.
+const MAX_OF_KNOWN_JOINS: u64 = 8;
+
+/// The part that records may have with them: a quarter.
 const MAX_OF_RECORDS: u64 = 4;
+
+/// The part that records may have even if others leave less: without records, accesses that are ordered are
+/// candidates.
 const MIN_OF_RECORDS: u64 = 16;
 
 /// Epochs from which a dispatch begins with the lowest ones again: most are left for it.
@@ -93,7 +99,7 @@ impl Detector {
             actions: Vec::new(),
             acquire_fences: false,
             epochs: Epochs::default(),
-            workgroup: Workgroup::new(CellLayout::new(1, 1), joins_within(limits)),
+            workgroup: Workgroup::new(CellLayout::new(1, 1), NodeTable::within(limits.bytes / MAX_OF_KNOWN_JOINS)),
             running: false,
             inlined: None,
             parts: AllParts::default(),
@@ -113,6 +119,8 @@ impl Detector {
             barriers: Vec::new(),
             notes: Vec::new(),
             given_up: GivenUp::default(),
+            forgotten: 0,
+            squeezed: 0,
         };
         detector.dispatch(sites, launch);
         detector
@@ -132,8 +140,8 @@ impl Detector {
         self.lenient = self.profile == Profile::Common && (!launch.vulkan_model || !any_non_private);
         let layout = CellLayout::new(launch.workgroup_size, launch.subgroup_size);
         if self.workgroup.layout != layout {
-            let joins = std::mem::take(&mut self.workgroup.joins);
-            self.workgroup = Workgroup::new(layout, joins);
+            let nodes = std::mem::take(&mut self.workgroup.nodes);
+            self.workgroup = Workgroup::new(layout, nodes);
         }
         (self.running, self.inlined) = (false, None);
         self.parts.clear();
@@ -148,8 +156,9 @@ impl Detector {
         self.catch_up();
         self.base = self.epochs.bound();
         self.epochs.settle();
-        self.forget_records();
-        self.workgroup.joins.keep(true);
+        self.clear_records();
+        self.workgroup.nodes.keep_known(true);
+        (self.forgotten, self.squeezed) = (0, 0);
         self.history_count = 0;
         let others = self.bytes() - self.device.bytes();
         self.device.settle(self.limits.bytes.saturating_sub(others));
@@ -202,9 +211,9 @@ impl Detector {
     #[inline]
     pub fn bytes(&self) -> u64 {
         let tables = self.locations.bytes() + self.shared_locations.bytes() + self.epochs.bytes();
-        let joins = self.workgroup.joins.bytes();
+        let nodes = self.workgroup.nodes.bytes();
         let histories = self.history_count * History::BYTES + self.histories.as_ref().map_or(0, |(bytes, _)| *bytes);
-        self.device.bytes() + self.shared.bytes() + tables + joins + histories
+        self.device.bytes() + self.shared.bytes() + tables + nodes + histories
     }
 
     /// Bytes that are left for more.
@@ -213,18 +222,29 @@ impl Detector {
         self.limits.bytes.saturating_sub(self.bytes())
     }
 
-    /// Forgets what invocations and locations know of other invocations: a record only ever claims order.
-    fn forget_records(&mut self) {
+    /// Clears what invocations and locations know of other invocations.
+    fn clear_records(&mut self) {
         self.locations.clear();
         self.shared_locations.clear();
         self.workgroup.forget_agents();
-        self.workgroup.joins.clear();
+        self.workgroup.nodes.clear();
     }
 
-    /// Forgets all records if they have no memory.
+    /// The same for lack of memory: a record only ever claims order.
+    pub(super) fn forget_records(&mut self) {
+        self.clear_records();
+        self.given_up.records += 1;
+        self.forgotten = self.epochs.bound();
+    }
+
+    /// Frees unused nodes if records have more than their memory, and forgets all records if that does not suffice.
     #[inline]
     pub(super) fn bound_records(&mut self) {
-        if self.workgroup.joins.bytes() > self.limits.bytes / MIN_OF_RECORDS {
+        if self.workgroup.nodes.has_forgotten() {
+            self.given_up.records += 1;
+            self.forgotten = self.epochs.bound();
+        }
+        if self.workgroup.nodes.bytes() > self.limits.records.min(self.limits.bytes / MIN_OF_RECORDS) {
             self.bound_large_records();
         }
     }
@@ -232,21 +252,49 @@ impl Detector {
     #[cold]
     fn bound_large_records(&mut self) {
         let limit = self.limits.bytes;
-        let others = self.bytes() - self.workgroup.joins.bytes();
-        let free = limit.saturating_sub(others);
-        let most = free.min(limit / MAX_OF_RECORDS).max(limit / MIN_OF_RECORDS);
-        if self.workgroup.joins.bytes() <= most {
+        let most = |detector: &Self| {
+            let others = detector.bytes() - detector.workgroup.nodes.bytes();
+            let free = limit.saturating_sub(others);
+            free.min(limit / MAX_OF_RECORDS).max(limit / MIN_OF_RECORDS).min(detector.limits.records)
+        };
+        if self.workgroup.nodes.bytes() <= most(self) {
             return;
         }
-        self.workgroup.joins.collect();
-        if self.left() == 0 {
-            self.workgroup.joins.keep(false);
-        }
+        self.device.make_room(PlaneSet::CELLS);
+        let most = most(self);
+        self.workgroup.nodes.collect();
         // If more stayed, the next search for unused nodes would be soon.
-        if self.workgroup.joins.bytes() > most / 4 * 3 {
+        if self.workgroup.nodes.bytes() > most / 4 * 3 {
             self.forget_records();
-            self.given_up.records += 1;
         }
+    }
+
+    /// Makes room for the shadow if there is no more for a page: an access without cells may be a missed race, and a
+    /// record that is forgotten is none. Returns the bytes that are left.
+    #[inline]
+    pub(super) fn room_of_shadow(&mut self) -> u64 {
+        let left = self.left();
+        if left >= PlaneSet::ALL.bytes() || self.workgroup.nodes.bytes() <= self.squeezed {
+            return left;
+        }
+        self.squeeze_records();
+        self.left()
+    }
+
+    #[cold]
+    fn squeeze_records(&mut self) {
+        self.device.make_room(PlaneSet::CELLS);
+        if self.left() < PlaneSet::ALL.bytes() {
+            // They would be made and forgotten by turns from here on.
+            self.workgroup.nodes.keep_known(false);
+            self.workgroup.nodes.collect();
+        }
+        let least = self.limits.bytes / MIN_OF_RECORDS;
+        if self.left() < PlaneSet::ALL.bytes() && self.workgroup.nodes.bytes() > least {
+            self.forget_records();
+        }
+        // Again once records have grown.
+        self.squeezed = self.workgroup.nodes.bytes() + least / 4;
     }
 
     /// Begins again with the lowest epochs. Each access so far becomes one of the largest group that has its agents: of
@@ -257,7 +305,7 @@ impl Detector {
         let (base, before) = (self.base, self.workgroup.first);
         self.epochs.restart();
         self.base = 1;
-        self.forget_records();
+        self.clear_records();
         self.epochs.begin(self.workgroup.layout);
         let several = self.workgroup.layout.cell(self.epochs.several(), Group::Workgroup);
         let mut own = None;
@@ -274,6 +322,7 @@ impl Detector {
             None => Cell::EMPTY,
         });
         self.shared.renumber(|cell| of_workgroup(cell).unwrap_or(Cell::EMPTY));
+        self.forgotten = self.epochs.bound();
         self.settle_none();
         self.publish();
     }

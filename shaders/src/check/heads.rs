@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 use super::attributes::CLASSES;
 use super::cells::{Cell, Slot};
 use super::history::{Atomic, MemoryScope, Reference};
-use super::joins::KnownJoins;
 use super::known::{self, Record};
+use super::nodes::NodeTable;
 use super::observer::Memory;
 
 /// Where a head can be acquired: by scopes that include its agent, in invocations that its scope includes.
@@ -51,10 +51,10 @@ pub(super) struct Head {
 }
 
 /// Adds a head to a list.
-pub(super) fn add(list: &mut SmallVec<[Head; 1]>, head: &Head, joins: &mut KnownJoins) {
+pub(super) fn add(list: &mut SmallVec<[Head; 1]>, head: &Head, nodes: &mut NodeTable) {
     match list.iter_mut().find(|other| other.reach == head.reach) {
         Some(other) => {
-            other.known.iter_mut().zip(&head.known).for_each(|(mine, theirs)| known::join(mine, theirs, joins));
+            other.known.iter_mut().zip(&head.known).for_each(|(mine, theirs)| known::join(mine, theirs, nodes));
         }
         None => list.push(head.clone()),
     }

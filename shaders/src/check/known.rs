@@ -6,8 +6,8 @@
 //! record only ever claims order.
 
 use super::cells::{Group, Slot};
-use super::joins::KnownJoins;
 use super::map::Map;
+use super::nodes::NodeTable;
 
 /// Entries of a record; what is above is forgotten.
 pub(super) const MAX_ENTRIES: usize = 1 << 16;
@@ -33,9 +33,11 @@ fn key(slot: Slot, group: Group) -> u64 {
 
 impl Known {
     /// The accesses of `group` below `epoch`.
-    pub(super) fn add(&mut self, slot: Slot, group: Group, epoch: u32, joins: &mut KnownJoins) {
+    pub(super) fn add(&mut self, slot: Slot, group: Group, epoch: u32, nodes: &mut NodeTable) {
         if self.entries.len() < MAX_ENTRIES || self.exactly(slot, group) > 0 {
-            self.entries.add(key(slot, group), epoch, joins);
+            self.entries.raise(key(slot, group), epoch, nodes);
+        } else {
+            nodes.forget_some();
         }
     }
 
@@ -52,18 +54,19 @@ impl Known {
     }
 
     /// Both records in one; the larger one if that has too many entries.
-    fn union(&self, other: &Self, joins: &mut KnownJoins) -> Self {
-        let entries = self.entries.union(&other.entries, joins);
+    fn union(&self, other: &Self, nodes: &mut NodeTable) -> Self {
+        let entries = self.entries.union(&other.entries, nodes);
         if entries.len() <= MAX_ENTRIES {
             return Self { entries };
         }
+        nodes.forget_some();
         if self.entries.len() >= other.entries.len() { self.clone() } else { other.clone() }
     }
 
     /// Without what is known of the workgroup `slot` below `epoch`, which is known anyway.
-    pub(super) fn without(record: Record, slot: Slot, epoch: u32, joins: &mut KnownJoins) -> Record {
+    pub(super) fn without(record: Record, slot: Slot, epoch: u32, nodes: &mut NodeTable) -> Record {
         let [first, last] = [Group::Invocation(0), Group::Workgroup].map(|group| key(slot, group));
-        let entries = record?.entries.without(first, last, epoch, joins);
+        let entries = record?.entries.without(first, last, epoch, nodes);
         (!entries.is_empty()).then_some(Self { entries })
     }
 
@@ -75,11 +78,11 @@ impl Known {
 }
 
 /// Joins `other` to `record`.
-pub(super) fn join(record: &mut Record, other: &Record, joins: &mut KnownJoins) {
+pub(super) fn join(record: &mut Record, other: &Record, nodes: &mut NodeTable) {
     let Some(theirs) = other else { return };
     *record = Some(match record {
         None => theirs.clone(),
-        Some(mine) => mine.union(theirs, joins),
+        Some(mine) => mine.union(theirs, nodes),
     });
 }
 
@@ -89,7 +92,7 @@ mod tests {
 
     fn known(entries: &[(Slot, Group, u32)]) -> Record {
         let mut known = Known::default();
-        entries.iter().for_each(|&(slot, group, epoch)| known.add(slot, group, epoch, &mut KnownJoins::default()));
+        entries.iter().for_each(|&(slot, group, epoch)| known.add(slot, group, epoch, &mut NodeTable::default()));
         Some(known)
     }
 
@@ -108,11 +111,11 @@ mod tests {
     fn a_union_has_the_higher_epoch_of_each_group() {
         let mut record = known(&[(1, Group::Workgroup, 10), (3, Group::Workgroup, 5)]);
         let other = known(&[(1, Group::Workgroup, 4), (2, Group::Workgroup, 7), (3, Group::Workgroup, 6)]);
-        join(&mut record, &other, &mut KnownJoins::default());
+        join(&mut record, &other, &mut NodeTable::default());
         let epochs = |record: &Record| [1, 2, 3].map(|slot| record.as_ref().unwrap().exactly(slot, Group::Workgroup));
         assert_eq!(epochs(&record), [10, 7, 6]);
-        assert_eq!(epochs(&Known::without(record.clone(), 3, 6, &mut KnownJoins::default())), [10, 7, 0]);
-        assert_eq!(epochs(&Known::without(record, 3, 5, &mut KnownJoins::default())), [10, 7, 6]);
+        assert_eq!(epochs(&Known::without(record.clone(), 3, 6, &mut NodeTable::default())), [10, 7, 0]);
+        assert_eq!(epochs(&Known::without(record, 3, 5, &mut NodeTable::default())), [10, 7, 6]);
     }
 
     #[test]
@@ -120,7 +123,7 @@ mod tests {
         let list: Vec<_> = (0..MAX_ENTRIES as u32 + 10).map(|slot| (slot, Group::Workgroup, 1)).collect();
         let mut record = known(&list);
         assert_eq!(record.as_ref().unwrap().len(), MAX_ENTRIES);
-        join(&mut record, &known(&[(MAX_ENTRIES as u32 + 20, Group::Workgroup, 1)]), &mut KnownJoins::default());
+        join(&mut record, &known(&[(MAX_ENTRIES as u32 + 20, Group::Workgroup, 1)]), &mut NodeTable::default());
         assert_eq!(record.unwrap().len(), MAX_ENTRIES);
     }
 }

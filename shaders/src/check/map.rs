@@ -1,6 +1,8 @@
 //! A map from integers to numbers, copies of which share what they have in common: to add an entry, or to join two maps
 //! that differ in little, costs little, however large they are.
 //!
+//! Each node is in a table once (`nodes.rs`), so that equal maps are one.
+//!
 //! It is a big-endian Patricia trie (Okasaki and Gill, *Fast Mergeable Integer Maps*, 1998): a branch has the keys that
 //! agree in all bits above one, and divides them by that bit. The keys determine the shape, so maps with equal entries
 //! have equal shapes, and a join visits only the nodes that the two maps do not share.
@@ -8,7 +10,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::joins::KnownJoins;
+use super::nodes::NodeTable;
 
 /// A persistent map: copies share what they have in common.
 #[derive(Clone, Debug, Default)]
@@ -83,35 +85,26 @@ impl Map {
     }
 
     /// Adds an entry, or raises the value of one.
-    pub fn raise(&mut self, key: u64, value: u32) {
-        self.enter(key, value, None);
-    }
-
-    /// The same, of a map whose nodes are each there once.
-    pub(super) fn add(&mut self, key: u64, value: u32, joins: &mut KnownJoins) {
-        self.enter(key, value, Some(joins));
-    }
-
-    fn enter(&mut self, key: u64, value: u32, mut joins: Option<&mut KnownJoins>) {
-        let leaf = make(Node::Leaf { key, value }, joins.as_deref_mut());
+    pub fn raise(&mut self, key: u64, value: u32, nodes: &mut NodeTable) {
+        let leaf = nodes.node(Node::Leaf { key, value });
         self.0 = Some(match &self.0 {
             None => leaf,
-            Some(root) => join(root, &leaf, joins),
+            Some(root) => join(root, &leaf, nodes),
         });
     }
 
     /// The entries of both, with the higher value of each key.
-    pub fn union(&self, other: &Self, joins: &mut KnownJoins) -> Self {
-        joins.collect_some();
+    pub fn union(&self, other: &Self, nodes: &mut NodeTable) -> Self {
+        nodes.collect_some();
         match (&self.0, &other.0) {
-            (Some(a), Some(b)) => Self(Some(join(a, b, Some(joins)))),
+            (Some(a), Some(b)) => Self(Some(join(a, b, nodes))),
             (None, one) | (one, None) => Self(one.clone()),
         }
     }
 
     /// Without the entries of keys from `first` to `last` that have a value of at most `value`.
-    pub(super) fn without(&self, first: u64, last: u64, value: u32, joins: &mut KnownJoins) -> Self {
-        Self(self.0.as_ref().and_then(|root| without(root, first, last, value, joins)))
+    pub(super) fn without(&self, first: u64, last: u64, value: u32, nodes: &mut NodeTable) -> Self {
+        Self(self.0.as_ref().and_then(|root| without(root, first, last, value, nodes)))
     }
 
     /// Whether both are the same map: a cheap test, which equal maps may fail.
@@ -164,65 +157,57 @@ fn side(key: u64, level: u8) -> usize {
     usize::from(key >> level & 1 != 0)
 }
 
+/// Whether they are the same nodes.
 fn same(a: &[Arc<Node>; 2], b: &[Arc<Node>; 2]) -> bool {
     Arc::ptr_eq(&a[0], &b[0]) && Arc::ptr_eq(&a[1], &b[1])
 }
 
-fn make(node: Node, joins: Option<&mut KnownJoins>) -> Arc<Node> {
-    match joins {
-        Some(joins) => joins.node(node),
-        None => Arc::new(node),
-    }
-}
-
-fn branch(prefix: u64, level: u8, sides: [Arc<Node>; 2], joins: Option<&mut KnownJoins>) -> Arc<Node> {
+fn branch(prefix: u64, level: u8, sides: [Arc<Node>; 2], nodes: &mut NodeTable) -> Arc<Node> {
     let len = sides[0].len() + sides[1].len();
-    make(Node::Branch { prefix, level, sides, len }, joins)
+    nodes.node(Node::Branch { prefix, level, sides, len })
 }
 
 /// Two tries with different prefixes in one.
-fn fork(a: &Arc<Node>, b: &Arc<Node>, joins: Option<&mut KnownJoins>) -> Arc<Node> {
+fn fork(a: &Arc<Node>, b: &Arc<Node>, nodes: &mut NodeTable) -> Arc<Node> {
     let (key, other) = (a.prefix(), b.prefix());
     // The highest bit in which they differ.
     let level = 63 - (key ^ other).leading_zeros() as u8;
     let sides = if side(key, level) == 0 { [a, b] } else { [b, a] };
-    branch(above(key, level), level, sides.map(Arc::clone), joins)
+    branch(above(key, level), level, sides.map(Arc::clone), nodes)
 }
 
 /// `node` with one of its sides joined with `other`, whose keys all belong there.
-fn join_side(node: &Arc<Node>, other: &Arc<Node>, mut joins: Option<&mut KnownJoins>) -> Arc<Node> {
-    let Node::Branch { prefix, level, sides, .. } = &**node else { return fork(node, other, joins) };
+fn join_side(node: &Arc<Node>, other: &Arc<Node>, nodes: &mut NodeTable) -> Arc<Node> {
+    let Node::Branch { prefix, level, sides, .. } = &**node else { return fork(node, other, nodes) };
     let at = side(other.prefix(), *level);
-    let joined = join(&sides[at], other, joins.as_deref_mut());
+    let joined = join(&sides[at], other, nodes);
     if Arc::ptr_eq(&joined, &sides[at]) {
         return Arc::clone(node);
     }
     let mut sides = sides.clone();
     sides[at] = joined;
-    branch(*prefix, *level, sides, joins)
+    branch(*prefix, *level, sides, nodes)
 }
 
 /// The entries of both. It is one of the two itself if that has all entries of the other. A leaf has no branches that
 /// other joins might have met: its joins are not kept.
-fn join(a: &Arc<Node>, b: &Arc<Node>, joins: Option<&mut KnownJoins>) -> Arc<Node> {
+fn join(a: &Arc<Node>, b: &Arc<Node>, nodes: &mut NodeTable) -> Arc<Node> {
     if Arc::ptr_eq(a, b) {
         return Arc::clone(a);
     }
-    match joins {
-        Some(joins) if a.is_branch() && b.is_branch() => {
-            if let Some(known) = joins.get([a, b]) {
-                return known;
-            }
-            let joined = join_anew(a, b, Some(&mut *joins));
-            joins.put([a, b], &joined);
-            joined
-        }
-        joins => join_anew(a, b, joins),
+    if !a.is_branch() || !b.is_branch() {
+        return join_anew(a, b, nodes);
     }
+    if let Some(known) = nodes.get([a, b]) {
+        return known;
+    }
+    let joined = join_anew(a, b, nodes);
+    nodes.put([a, b], &joined);
+    joined
 }
 
 /// The same of two nodes whose join is not known.
-fn join_anew(a: &Arc<Node>, b: &Arc<Node>, mut joins: Option<&mut KnownJoins>) -> Arc<Node> {
+fn join_anew(a: &Arc<Node>, b: &Arc<Node>, nodes: &mut NodeTable) -> Arc<Node> {
     match (&**a, &**b) {
         (Node::Leaf { key, value }, Node::Leaf { key: other, value: theirs }) if key == other => {
             Arc::clone(if value >= theirs { a } else { b })
@@ -231,18 +216,18 @@ fn join_anew(a: &Arc<Node>, b: &Arc<Node>, mut joins: Option<&mut KnownJoins>) -
             Node::Branch { prefix, level, sides, .. },
             Node::Branch { prefix: other_prefix, level: other_level, sides: theirs, .. },
         ) if prefix == other_prefix && level == other_level => {
-            let joined = [0, 1].map(|side| join(&sides[side], &theirs[side], joins.as_deref_mut()));
+            let joined = [0, 1].map(|side| join(&sides[side], &theirs[side], nodes));
             if same(&joined, sides) {
                 Arc::clone(a)
             } else if same(&joined, theirs) {
                 Arc::clone(b)
             } else {
-                branch(*prefix, *level, joined, joins)
+                branch(*prefix, *level, joined, nodes)
             }
         }
-        _ if contains(a, b) => join_side(a, b, joins),
-        _ if contains(b, a) => join_side(b, a, joins),
-        _ => fork(a, b, joins),
+        _ if contains(a, b) => join_side(a, b, nodes),
+        _ if contains(b, a) => join_side(b, a, nodes),
+        _ => fork(a, b, nodes),
     }
 }
 
@@ -256,7 +241,7 @@ fn contains(outer: &Node, inner: &Node) -> bool {
     below && above(inner.prefix(), *level) == *prefix
 }
 
-fn without(node: &Arc<Node>, first: u64, last: u64, max: u32, joins: &mut KnownJoins) -> Option<Arc<Node>> {
+fn without(node: &Arc<Node>, first: u64, last: u64, max: u32, nodes: &mut NodeTable) -> Option<Arc<Node>> {
     match &**node {
         Node::Leaf { key, value } => {
             let goes = (first..=last).contains(key) && *value <= max;
@@ -266,10 +251,10 @@ fn without(node: &Arc<Node>, first: u64, last: u64, max: u32, joins: &mut KnownJ
             if *prefix > last || (prefix | u64::MAX >> (63 - level)) < first {
                 return Some(Arc::clone(node));
             }
-            match [0, 1].map(|side| without(&sides[side], first, last, max, joins)) {
+            match [0, 1].map(|side| without(&sides[side], first, last, max, nodes)) {
                 [Some(zeros), Some(ones)] => {
-                    let left = [zeros, ones];
-                    Some(if same(&left, sides) { Arc::clone(node) } else { branch(*prefix, *level, left, Some(joins)) })
+                    let rest = [zeros, ones];
+                    Some(if same(&rest, sides) { Arc::clone(node) } else { branch(*prefix, *level, rest, nodes) })
                 }
                 [one, other] => one.or(other),
             }
@@ -317,7 +302,7 @@ mod tests {
 
     #[test]
     fn it_is_a_map() {
-        let mut joins = KnownJoins::default();
+        let mut nodes = NodeTable::default();
         for seed in 0..200 {
             let mut next = numbers(seed);
             let (mut map, mut model) = (Map::default(), BTreeMap::new());
@@ -325,12 +310,7 @@ mod tests {
             for _ in 0..next(60) {
                 let (key, value) = (next(8) << 32 | next(4) | next(2) << 63, next(9) as u32);
                 let (map, model) = if next(2) == 0 { (&mut map, &mut model) } else { (&mut other, &mut theirs) };
-                // With nodes of the table and with others.
-                if seed % 2 == 0 {
-                    map.raise(key, value)
-                } else {
-                    map.add(key, value, &mut joins)
-                }
+                map.raise(key, value, &mut nodes);
                 let known: &mut u32 = model.entry(key).or_insert(value);
                 *known = value.max(*known);
                 assert_eq!(map.get(key), Some(*known));
@@ -340,28 +320,27 @@ mod tests {
                 let known = model.entry(*key).or_insert(*value);
                 *known = (*value).max(*known);
             }
-            let both = map.union(&other, &mut joins);
+            let both = map.union(&other, &mut nodes);
             assert_eq!(entries(&both), Vec::from_iter(model.clone()), "seed {seed}");
             // Joins of branches are known then, and others are small.
-            let again = map.union(&other, &mut joins);
+            let again = map.union(&other, &mut nodes);
             assert!(again.is(&both) || map.len().min(other.len()) < 2, "seed {seed}");
-            assert_eq!((both.len(), entries(&other.union(&map, &mut joins))), (model.len(), entries(&both)));
+            assert_eq!((both.len(), entries(&other.union(&map, &mut nodes))), (model.len(), entries(&both)));
             let (first, last) = (next(8) << 32, next(8) << 32 | 3);
             model.retain(|key, value| !(first..=last).contains(key) || *value > 4);
-            assert_eq!(entries(&both.without(first, last, 4, &mut joins)), Vec::from_iter(model), "seed {seed}");
+            assert_eq!(entries(&both.without(first, last, 4, &mut nodes)), Vec::from_iter(model), "seed {seed}");
         }
     }
 
     #[test]
     fn a_join_with_a_part_of_itself_is_the_map_itself() {
-        let mut map = Map::default();
-        (0..100).for_each(|key| map.raise(key * 7, key as u32));
+        let (mut map, nodes) = (Map::default(), &mut NodeTable::default());
+        (0..100).for_each(|key| map.raise(key * 7, key as u32, nodes));
         let part = map.clone();
-        map.raise(5, 5);
-        let joins = &mut KnownJoins::default();
-        assert!(map.union(&part, joins).is(&map) && part.union(&map, joins).is(&map) && !map.is(&part));
-        assert!(map.without(1000, 2000, 9, joins).is(&map));
-        map.raise(7, 0);
+        map.raise(5, 5, nodes);
+        assert!(map.union(&part, nodes).is(&map) && part.union(&map, nodes).is(&map) && !map.is(&part));
+        assert!(map.without(1000, 2000, 9, nodes).is(&map));
+        map.raise(7, 0, nodes);
         assert_eq!(map.get(7), Some(1), "a value never falls");
     }
 
@@ -369,22 +348,22 @@ mod tests {
     /// that goes from one to the next: of the joins of both, most branches are those of other joins.
     #[test]
     fn joins_of_maps_that_differ_in_little_visit_few_branches() {
-        let (count, mut joins) = (1024, KnownJoins::default());
+        let (count, mut nodes) = (1024, NodeTable::default());
         let mut own = vec![Map::default(); count as usize];
         for round in 1..4 {
             let mut shared = Map::default();
-            let before = joins.made;
+            let before = nodes.made;
             for key in 0..count {
-                own[key as usize] = own[key as usize].union(&shared, &mut joins);
-                own[key as usize].raise(key, round);
-                shared = shared.union(&own[key as usize], &mut joins);
+                own[key as usize] = own[key as usize].union(&shared, &mut nodes);
+                own[key as usize].raise(key, round, &mut nodes);
+                shared = shared.union(&own[key as usize], &mut nodes);
             }
-            let made = joins.made - before;
+            let made = nodes.made - before;
             assert!(made < count * 64, "{made} joins of branches for {count} maps");
             assert_eq!(shared.len() as u64, count);
         }
-        joins.clear();
-        assert_eq!(joins.bytes(), 0);
+        nodes.clear();
+        assert_eq!(nodes.bytes(), 0);
     }
 
     /// Invocations of many workgroups update one counter and then another one, and acquire and release by both. What
@@ -392,25 +371,25 @@ mod tests {
     /// invocation before but for a few branches.
     #[test]
     fn joins_of_two_maps_that_grow_visit_the_new_branches_only() {
-        let (mut first, mut second, mut joins) = (Map::default(), Map::default(), KnownJoins::default());
-        let mut made = |slots: std::ops::Range<u64>, joins: &mut KnownJoins| {
+        let (mut first, mut second, mut nodes) = (Map::default(), Map::default(), NodeTable::default());
+        let mut made = |slots: std::ops::Range<u64>, nodes: &mut NodeTable| {
             let mut made = 0;
             for slot in slots {
                 let key = slot << 32;
-                first.raise(key, 2 * slot as u32);
-                let mut known = first.union(&second, joins);
-                known.raise(key, 2 * slot as u32 + 1);
-                second = second.union(&known, joins);
-                made += std::mem::take(&mut joins.made);
+                first.raise(key, 2 * slot as u32, nodes);
+                let mut known = first.union(&second, nodes);
+                known.raise(key, 2 * slot as u32 + 1, nodes);
+                second = second.union(&known, nodes);
+                made += std::mem::take(&mut nodes.made);
             }
             made
         };
         let (half, all) = (8_192, 16_384);
-        let [once, again] = [0..half, half..all].map(|slots| made(slots, &mut joins));
+        let [once, again] = [0..half, half..all].map(|slots| made(slots, &mut nodes));
         assert!(again as f64 / (once as f64) < 1.4, "{once} joins of branches, {again} for as many more");
         // Once all are forgotten they are made once.
-        joins.clear();
-        let after = made(all..all + 1_000, &mut joins);
+        nodes.clear();
+        let after = made(all..all + 1_000, &mut nodes);
         assert!(after < all + 1_000 * 64, "{after} joins of branches");
     }
 }

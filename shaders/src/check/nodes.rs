@@ -15,7 +15,7 @@ use super::map::Node;
 /// over and over: each join visits only the branches that no other one has joined. Nodes never change, so a known join
 /// stays right however long it is kept. It is forgotten for its memory only.
 #[derive(Debug)]
-pub struct KnownJoins {
+pub struct NodeTable {
     nodes: HashSet<Arc<Node>, foldhash::fast::FixedState>,
     /// Nodes above which those that nothing uses are sought.
     collect_at: usize,
@@ -23,9 +23,12 @@ pub struct KnownJoins {
     /// [`WAYS`] places, the last used one first, and each set is for branches of one level: the joins of large ones,
     /// which each join of their maps asks for, stay while those of thousands of small ones come and go.
     known: Vec<Option<[Arc<Node>; 3]>>,
-    /// Sets of places for each level, and whether there may be any.
+    /// Sets of places for each level.
     sets: usize,
-    keeps: bool,
+    /// Whether joins are kept.
+    keeps_known: bool,
+    /// Whether entries of a map were forgotten since this was asked.
+    forgot: bool,
     /// Joins of branches that were made.
     pub(super) made: u64,
 }
@@ -37,29 +40,30 @@ const LEVELS: usize = 32;
 /// Sets of a level, at most.
 const MAX_SETS: usize = 32;
 
-/// Nodes that are kept without a search for unused ones.
-const MIN_COLLECTED: usize = 1 << 14;
+/// The least number of nodes above which unused ones are sought.
+const MIN_COLLECT_AT: usize = 1 << 14;
 
 /// Bytes of a node, about: it has two counters, an allocator's header, and a place in the table.
 const BYTES_OF_A_NODE: u64 = size_of::<Node>() as u64 + 48;
 const BYTES_OF_A_PLACE: u64 = size_of::<Option<[Arc<Node>; 3]>>() as u64;
 
-impl Default for KnownJoins {
+impl Default for NodeTable {
     fn default() -> Self {
         Self::within(u64::MAX)
     }
 }
 
-impl KnownJoins {
+impl NodeTable {
     /// With places for known joins that take no more bytes than that.
     pub(super) fn within(bytes: u64) -> Self {
         let sets = usize::try_from(bytes / ((LEVELS * WAYS) as u64 * BYTES_OF_A_PLACE)).unwrap_or(MAX_SETS);
         Self {
             nodes: HashSet::default(),
-            collect_at: MIN_COLLECTED,
+            collect_at: MIN_COLLECT_AT,
             known: Vec::new(),
             sets: sets.clamp(1, MAX_SETS),
-            keeps: true,
+            keeps_known: true,
+            forgot: false,
             made: 0,
         }
     }
@@ -101,7 +105,7 @@ impl KnownJoins {
     /// Two branches were joined.
     pub(super) fn put(&mut self, [a, b]: [&Arc<Node>; 2], joined: &Arc<Node>) {
         self.made += 1;
-        if self.keeps {
+        if self.keeps_known {
             self.known.resize(LEVELS * self.sets * WAYS, None);
         }
         if let Some(set) = self.set([a, b]) {
@@ -129,26 +133,38 @@ impl KnownJoins {
                 unused.extend(sides.into_iter().filter(|side| Arc::strong_count(side) == 2));
             }
         }
-        self.collect_at = (2 * self.nodes.len()).max(MIN_COLLECTED);
+        self.collect_at = (2 * self.nodes.len()).max(MIN_COLLECT_AT);
+        self.nodes.shrink_to(self.collect_at);
     }
 
     /// Keeps no known joins from here on, or does so again: they only save time.
-    pub(super) fn keep(&mut self, keeps: bool) {
-        self.keeps = keeps;
+    pub(super) fn keep_known(&mut self, keeps: bool) {
+        self.keeps_known = keeps;
         if !keeps {
             self.known = Vec::new();
         }
     }
 
     /// Whether there are known joins.
+    #[cfg(test)]
     pub(super) fn has_known(&self) -> bool {
         !self.known.is_empty()
+    }
+
+    /// Entries of a map are forgotten.
+    pub(super) fn forget_some(&mut self) {
+        self.forgot = true;
+    }
+
+    /// Whether entries of a map were forgotten since the last call.
+    pub(super) fn has_forgotten(&mut self) -> bool {
+        std::mem::take(&mut self.forgot)
     }
 
     /// Forgets all nodes and joins. Maps that have nodes keep them.
     pub(super) fn clear(&mut self) {
         (self.nodes, self.known) = (HashSet::default(), Vec::new());
-        self.collect_at = MIN_COLLECTED;
+        self.collect_at = MIN_COLLECT_AT;
     }
 }
 
@@ -159,69 +175,69 @@ mod tests {
 
     #[test]
     fn maps_with_equal_entries_are_one_map_however_they_arose() {
-        let joins = &mut KnownJoins::default();
-        let of = |keys: &mut dyn Iterator<Item = u64>, joins: &mut KnownJoins| {
+        let nodes = &mut NodeTable::default();
+        let of = |keys: &mut dyn Iterator<Item = u64>, nodes: &mut NodeTable| {
             let mut map = Map::default();
-            keys.for_each(|key| map.add((key << 32) | (key % 3), key as u32, joins));
+            keys.for_each(|key| map.raise((key << 32) | (key % 3), key as u32, nodes));
             map
         };
-        let all = of(&mut (0..1000), joins);
-        let [odd, even] = [0, 1].map(|first| of(&mut (0..500).rev().map(|key| 2 * key + first), joins));
-        let before = joins.made;
-        assert!(odd.union(&even, joins).is(&all));
-        assert!(joins.made > before);
-        let before = joins.made;
-        assert!(of(&mut (0..1000).rev(), joins).union(&all, joins).is(&all));
-        assert_eq!(joins.made, before, "the join of equal maps visits nothing");
+        let all = of(&mut (0..1000), nodes);
+        let [odd, even] = [0, 1].map(|first| of(&mut (0..500).rev().map(|key| 2 * key + first), nodes));
+        let before = nodes.made;
+        assert!(odd.union(&even, nodes).is(&all));
+        assert!(nodes.made > before);
+        let before = nodes.made;
+        assert!(of(&mut (0..1000).rev(), nodes).union(&all, nodes).is(&all));
+        assert_eq!(nodes.made, before, "the join of equal maps visits nothing");
     }
 
     #[test]
     fn nodes_of_no_map_are_freed_and_others_stay() {
-        let joins = &mut KnownJoins::default();
+        let nodes = &mut NodeTable::default();
         let mut map = Map::default();
-        (0..1000).for_each(|key| map.add(key, 1, joins));
-        joins.collect();
+        (0..1000).for_each(|key| map.raise(key, 1, nodes));
+        nodes.collect();
         // Leaves and branches.
-        assert_eq!(joins.nodes.len(), 1999);
+        assert_eq!(nodes.nodes.len(), 1999);
         let copy = map.clone();
-        (0..1000).for_each(|key| map.add(key, 2, joins));
-        joins.collect();
-        assert_eq!(joins.nodes.len(), 2 * 1999);
+        (0..1000).for_each(|key| map.raise(key, 2, nodes));
+        nodes.collect();
+        assert_eq!(nodes.nodes.len(), 2 * 1999);
         drop(copy);
-        joins.collect();
-        assert_eq!((joins.nodes.len(), map.len()), (1999, 1000));
+        nodes.collect();
+        assert_eq!((nodes.nodes.len(), map.len()), (1999, 1000));
         drop(map);
-        joins.collect();
-        assert_eq!(joins.bytes(), 0);
+        nodes.collect();
+        assert_eq!(nodes.bytes(), 0);
     }
 
     #[test]
     fn unused_nodes_are_fewer_than_those_in_use_or_few() {
-        let joins = &mut KnownJoins::default();
+        let nodes = &mut NodeTable::default();
         let mut map = Map::default();
         for round in 0..200 {
-            (0..100).for_each(|key| map.add(key * 7, round, joins));
-            map = map.union(&map.clone(), joins);
-            assert!(joins.nodes.len() < 2 * MIN_COLLECTED, "{}", joins.nodes.len());
+            (0..100).for_each(|key| map.raise(key * 7, round, nodes));
+            map = map.union(&map.clone(), nodes);
+            assert!(nodes.nodes.len() < 2 * MIN_COLLECT_AT, "{}", nodes.nodes.len());
         }
     }
 
     #[test]
     fn known_joins_stay_within_their_bytes() {
         for bytes in [1 << 13, 1 << 16, 1 << 20] {
-            let mut joins = KnownJoins::within(bytes);
+            let mut nodes = NodeTable::within(bytes);
             let (mut map, mut other) = (Map::default(), Map::default());
             for key in 0..512 {
-                map.add(key * 3, 1, &mut joins);
-                other.add(key * 5, 2, &mut joins);
-                map.union(&other, &mut joins);
-                let places = joins.bytes() - joins.nodes.len() as u64 * BYTES_OF_A_NODE;
+                map.raise(key * 3, 1, &mut nodes);
+                other.raise(key * 5, 2, &mut nodes);
+                map.union(&other, &mut nodes);
+                let places = nodes.bytes() - nodes.nodes.len() as u64 * BYTES_OF_A_NODE;
                 assert!(places <= bytes, "{places} of {bytes}");
             }
-            joins.keep(false);
-            (0..512).for_each(|key| other.add(key * 7, 3, &mut joins));
-            map.union(&other, &mut joins);
-            assert!(!joins.has_known(), "no known joins are kept any more");
+            nodes.keep_known(false);
+            (0..512).for_each(|key| other.raise(key * 7, 3, &mut nodes));
+            map.union(&other, &mut nodes);
+            assert!(!nodes.has_known(), "no known joins are kept any more");
         }
     }
 }

@@ -405,7 +405,7 @@ mod tests {
             // Room for the marks of three granules and a half, beside what is reserved for accesses by calls. Inputs
             // have no cells, whatever has their memory.
             let room = 7 * mark.bytes() / 2 + 12 * write.bytes();
-            let limits = Limits { bytes: room * RESERVE / (RESERVE - 1), kinds: 8, examples: 8 };
+            let limits = Limits { bytes: room * RESERVE / (RESERVE - 1), kinds: 8, examples: 8, ..Limits::default() };
             let mut detector = Detector::new(&PrimaryMap::new(), launch, Profile::Common, limits);
             detector.reserve(start..start + leaked.len()).unwrap();
             let offered = detector.offer(&checks, &buffers).is_some();

@@ -84,12 +84,7 @@ impl Detector {
             let (reads, writes) = (what.reads, what.writes);
             let access = WordAccess { cell, mask, reads, writes, attributes, atomic };
             let now = Now { access, local: by.local, class: what.class, base };
-            let mut left = self.left();
-            // Known joins only save time. They would be made and forgotten by turns from here on.
-            if left < PlaneSet::ALL.bytes() && self.workgroup.joins.has_known() {
-                self.workgroup.joins.keep(false);
-                left = self.left();
-            }
+            let left = self.room_of_shadow();
             let mut room = left / History::BYTES;
             let before = room;
             let shadow = if shared { &mut self.shared } else { &mut self.device };

@@ -41,7 +41,8 @@ impl Detector {
             let bytes = parts.bytes((common >> byte).trailing_ones());
             let memory = place(shared, parts.byte(cell + u64::from(byte)));
             let candidate = || Candidate { second, first: First { agents, atomic }, memory, bytes, relation, cause };
-            let kind = CandidateKind { site, command, distance, atomic, relation, cause };
+            let vague = earlier.cell.0 < self.forgotten || matches!(agents, Agents::Several { .. });
+            let kind = CandidateKind { site, command, distance, atomic, relation, cause, vague };
             // Examples have memory that nothing else needs: an eighth of all.
             let has_room = self.candidates.bytes() < self.limits.bytes / 8 && self.candidates.bytes() < self.left();
             match self.candidates.add(kind, (self.limits, has_room), candidate) {

@@ -31,6 +31,8 @@ pub struct Launch {
 pub struct Limits {
     /// Bytes of shadow memory and of what belongs to it, about.
     pub bytes: u64,
+    /// Bytes of records, of these: a quarter, at most, whatever this says.
+    pub records: u64,
     /// Kinds of candidates.
     pub kinds: usize,
     /// Candidates that are kept of each kind.
@@ -45,6 +47,6 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: 1 << 30, kinds: 4096, examples: 8 }
+        Self { bytes: 1 << 30, records: u64::MAX, kinds: 4096, examples: 8 }
     }
 }

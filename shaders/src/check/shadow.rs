@@ -195,7 +195,7 @@ impl Shadow {
 
     /// Gives back those of the planes that this window does not use: all cells there are settled.
     #[cold]
-    fn make_room(&mut self, planes: PlaneSet) {
+    pub(super) fn make_room(&mut self, planes: PlaneSet) {
         if std::mem::replace(&mut self.tight, true) {
             return;
         }

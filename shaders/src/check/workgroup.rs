@@ -9,8 +9,8 @@ use super::attributes::{CLASSES, Classes, MemoryOrder};
 use super::cells::{Cell, CellLayout, Epochs, Group, Owner, Slot};
 use super::heads::{self, Head, Reach};
 use super::history::MemoryScope;
-use super::joins::KnownJoins;
 use super::known::{self, Record};
+use super::nodes::NodeTable;
 use crate::ir::Site;
 
 /// A release fence, which later atomic writes of its invocation carry.
@@ -75,11 +75,11 @@ pub(super) struct Workgroup {
     /// Whether there is an access with the present epoch.
     pub(super) used: bool,
     /// The nodes of records, and joins, as the invocations of this workgroup and of those before it made them.
-    pub(super) joins: KnownJoins,
+    pub(super) nodes: NodeTable,
 }
 
 impl Workgroup {
-    pub(super) fn new(layout: CellLayout, joins: KnownJoins) -> Self {
+    pub(super) fn new(layout: CellLayout, nodes: NodeTable) -> Self {
         let size = layout.workgroup_size as usize;
         let subgroups = size.div_ceil(layout.subgroup_size as usize);
         Self {
@@ -99,7 +99,7 @@ impl Workgroup {
             accessed: vec![true; size],
             fenced: false,
             used: false,
-            joins,
+            nodes,
         }
     }
 
@@ -234,16 +234,16 @@ impl Workgroup {
     /// What a release of the invocation publishes for a class: all that it knows, and its own accesses below `epoch`.
     fn published(&mut self, local: u32, class: usize, epoch: u32) -> Record {
         let mut known = self.agents[local as usize].known[class].clone().unwrap_or_default();
-        let joins = &mut self.joins;
+        let nodes = &mut self.nodes;
         if self.known[class] > self.first {
-            known.add(self.slot, Group::Workgroup, self.known[class], joins);
+            known.add(self.slot, Group::Workgroup, self.known[class], nodes);
         }
         let subgroup = self.layout.subgroup(local);
         let in_subgroup = self.known_in_subgroup[subgroup as usize][class];
         if in_subgroup > self.first {
-            known.add(self.slot, Group::Subgroup(subgroup), in_subgroup, joins);
+            known.add(self.slot, Group::Subgroup(subgroup), in_subgroup, nodes);
         }
-        known.add(self.slot, Group::Invocation(local), epoch, joins);
+        known.add(self.slot, Group::Invocation(local), epoch, nodes);
         Some(known)
     }
 
@@ -264,7 +264,7 @@ impl Workgroup {
         for fence in &self.agents[local as usize].fences {
             if fence.order.classes.contains(class) {
                 let reach = Reach::new(fence.order.scope, self.slot, self.layout.subgroup(local));
-                heads::add(&mut list, &Head { reach, known: fence.known.clone() }, &mut self.joins);
+                heads::add(&mut list, &Head { reach, known: fence.known.clone() }, &mut self.nodes);
             }
         }
         list
@@ -284,13 +284,13 @@ impl Workgroup {
     /// The invocation knows what a record has.
     fn learn(&mut self, local: u32, class: usize, record: &Record) {
         self.agent(local);
-        known::join(&mut self.agents[local as usize].known[class], record, &mut self.joins);
+        known::join(&mut self.agents[local as usize].known[class], record, &mut self.nodes);
     }
 
     /// An atomic of the invocation reads what a release left, for a later acquire fence.
     pub(super) fn read(&mut self, local: u32, class: usize, head: &Head) {
         self.agent(local);
-        heads::add(&mut self.agents[local as usize].read[class], head, &mut self.joins);
+        heads::add(&mut self.agents[local as usize].read[class], head, &mut self.nodes);
     }
 
     /// An acquire fence: what atomics read and barriers brought before is acquired now.

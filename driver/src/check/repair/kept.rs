@@ -124,8 +124,8 @@ impl TrialRun {
         (outcome, work): (Outcome, u64),
     ) -> Self {
         // What the detector gave up may race. So may the words of examples for which it had no memory.
-        let GivenUp { accesses, eras, candidates, examples, .. } = detector.given_up();
-        let is_whole = outcome == Outcome::Done && accesses + eras + candidates + examples == 0;
+        let GivenUp { accesses, eras, records, candidates, examples, barriers } = detector.given_up();
+        let is_whole = outcome == Outcome::Done && accesses + eras + records + candidates + examples + barriers == 0;
         // Nothing is asked about others.
         let (candidates, barriers) = if is_whole {
             (detector.candidates().iter().map(without_repetitions).collect(), detector.barriers().to_vec())

@@ -24,6 +24,7 @@ use crate::check::bounded::Bounded;
 use crate::check::confirm::{AccessFilter, Candidate, VerdictBudget, is_race};
 use crate::check::dispatch::DispatchRun;
 use crate::check::log::{Log, Word, word};
+use crate::check::replays::MAX_LATER;
 use crate::check::slice::Undecided;
 
 /// Kinds of suspicions of a trial, and examples of each. The kind does not say what the earlier instruction is, and
@@ -237,7 +238,8 @@ impl<'a> Trials<'a> {
         let checked = self.code_of(kernel, backend)?;
         let is_changed = !std::ptr::eq(kernel, code.kernel());
         self.run.trial_runs.run((&checked, self.part()), || {
-            let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: MAX_EXAMPLES };
+            let limits =
+                Limits { bytes: options.memory, kinds: MAX_KINDS, examples: MAX_EXAMPLES, ..Limits::default() };
             let mut detector = Detector::new(&checked.kernel.sites, code.launch(), options.profile, limits);
             let ended = self.observe(&checked, &mut detector)?;
             let given_up = detector.given_up();
@@ -306,7 +308,7 @@ impl<'a> Trials<'a> {
         }
         let room = (MAX_EXAMPLES / kinds.len()).max(1);
         let words_of = |kind: &Candidates| -> BTreeSet<Word> {
-            everywhere(&kind.examples, room).chain(&kind.later).map(word).collect()
+            everywhere(&kind.examples, room).chain(everywhere(&kind.later, MAX_LATER)).map(word).collect()
         };
         let log = &*self.record(&run, kinds.iter().flat_map(|(kind, _)| words_of(kind)).collect())?;
         // Of each kind: two workgroups may race in a few words beside thousands that one workgroup accesses.

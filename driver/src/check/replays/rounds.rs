@@ -122,7 +122,10 @@ impl<'r, 'd> Rounds<'r, 'd> {
             let open = self.races.decide((log, &mut last), &mut suspicion);
             match (was_confirmed, suspicion.is_confirmed) {
                 (false, true) => checker.count(|counts| counts.confirmed += 1),
-                (false, false) if open.is_empty() => checker.count(|counts| counts.refuted += 1),
+                (false, false) if open.is_empty() && !suspicion.has_rest() => checker.count(|counts| {
+                    counts.refuted += 1;
+                    counts.refuted_in_part += u64::from(suspicion.is_a_part());
+                }),
                 _ => {}
             }
             undecided.push((suspicion, open));
@@ -157,8 +160,13 @@ impl<'r, 'd> Rounds<'r, 'd> {
 
     /// Warns of what a round leaves undecided, or puts it back for a smaller round. All races of the record are known.
     fn retry_or_warn(&mut self, undecided: Vec<(Suspicion<'r>, Vec<Open<'r>>)>) {
-        let (count, mut again) = (undecided.len(), Vec::new());
+        let (count, mut again, mut rests) = (undecided.len(), Vec::new(), Vec::new());
         for (mut suspicion, mut open) in undecided {
+            if !suspicion.is_confirmed && open.is_empty() && suspicion.has_rest() {
+                suspicion.go_on_with_rest();
+                rests.push(suspicion);
+                continue;
+            }
             open.retain(|open| {
                 !suspicion.is_confirmed || !self.dispatch.is_known(&self.races, open.example, open.pair)
             });
@@ -177,11 +185,19 @@ impl<'r, 'd> Rounds<'r, 'd> {
             self.max_suspicions = count / 2;
         }
         self.put_back(again);
+        self.left.append(&mut rests);
     }
 
     /// Warns of all that is left.
     fn give_up(&mut self, why: &str) {
         for suspicion in &self.left {
+            if suspicion.is_of_rest {
+                self.dispatch.code.checker.count(|counts| {
+                    counts.refuted += 1;
+                    counts.refuted_in_part += 1;
+                });
+                continue;
+            }
             self.dispatch.give_up(&self.races, suspicion, why);
             self.dispatch.warn_of_left_out(&mut self.races, suspicion);
         }

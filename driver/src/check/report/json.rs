@@ -47,6 +47,7 @@ pub fn stats(stats: &CheckStats) -> Json {
         "suspicions": stats.suspicions,
         "confirmed": stats.confirmed,
         "refuted": stats.refuted,
+        "refuted_in_part": stats.refuted_in_part,
         "undecided": stats.undecided,
         "lines_not_compared": stats.lines_not_compared,
         "notes_not_searched": stats.notes_not_searched,
@@ -55,6 +56,7 @@ pub fn stats(stats: &CheckStats) -> Json {
         "signals_forgotten": stats.signals_forgotten,
         "findings_dropped": stats.findings_dropped,
         "epochs_used_up": stats.epochs_used_up,
+        "records_forgotten": stats.records_forgotten,
         "largest_copy": stats.largest_copy,
     })
 }

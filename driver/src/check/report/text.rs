@@ -75,7 +75,7 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: 
 pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
     let CheckStats { undecided, lines_not_compared, notes_not_searched, .. } = *stats;
     let CheckStats { accesses_not_checked, commands_forgotten, signals_forgotten, .. } = *stats;
-    let CheckStats { findings_dropped, epochs_used_up, .. } = *stats;
+    let CheckStats { findings_dropped, epochs_used_up, records_forgotten, refuted_in_part, .. } = *stats;
     let of = |count: u64, one: &str, several: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -87,6 +87,7 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
     let later = "of a semaphore or a queue that more than 4096 later ones had followed";
     let beside = "beside a race there: repair what is reported, and check again";
     let less = "so that more is suspected";
+    let less_of_them = "more of those before is suspected";
     let all = [
         of(accesses_not_checked, &format!("access was {shadow}"), &format!("accesses were {shadow}")),
         of(
@@ -116,6 +117,16 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
                 "restarts of the detector's epochs, whose numbers were used up: of accesses before one it knows less, \
                  {less}"
             ),
+        ),
+        of(
+            records_forgotten,
+            &format!("time the detector forgot what orders accesses, for which it had no memory: {less_of_them}"),
+            &format!("times the detector forgot what orders accesses, for which it had no memory: {less_of_them}"),
+        ),
+        of(
+            refuted_in_part,
+            "suspicion was refuted wherever it was compared, and not compared at each word",
+            "suspicions were refuted wherever they were compared, and not compared at each word",
         ),
         of(
             notes_not_searched,

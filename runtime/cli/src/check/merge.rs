@@ -113,6 +113,8 @@ impl Merged {
             signals_forgotten: self.checked("signals_forgotten"),
             findings_dropped: self.checked("findings_dropped"),
             epochs_used_up: self.checked("epochs_used_up"),
+            records_forgotten: self.checked("records_forgotten"),
+            refuted_in_part: self.checked("refuted_in_part"),
             ..CheckStats::default()
         }
     }

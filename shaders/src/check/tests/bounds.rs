@@ -20,18 +20,18 @@ fn known_joins_outlast_their_workgroup_and_are_memory() {
     });
     let update = update.expect("a site");
     count(&mut test, update, 0..100);
-    let joins = test.detector.workgroup.joins.bytes();
+    let nodes = test.detector.workgroup.nodes.bytes();
     test.detector.enter(100);
-    assert!(joins > 0 && test.detector.workgroup.joins.bytes() == joins);
-    test.detector.workgroup.joins.clear();
+    assert!(nodes > 0 && test.detector.workgroup.nodes.bytes() == nodes);
+    test.detector.workgroup.nodes.clear();
     let without = test.detector.bytes();
     count(&mut test, update, 100..101);
-    assert!(test.detector.bytes() >= without + test.detector.workgroup.joins.bytes());
+    assert!(test.detector.bytes() >= without + test.detector.workgroup.nodes.bytes());
     // What all of them released is known to the last one.
     (0..100).for_each(|workgroup| test.read(at(100, 1), word(8 * workgroup)));
     assert_eq!(test.found(), []);
     test.detector.settle();
-    assert_eq!(test.detector.workgroup.joins.bytes(), 0);
+    assert_eq!(test.detector.workgroup.nodes.bytes(), 0);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn examples_for_which_there_is_no_memory_are_counted() {
     let given_up = |bytes: u64| {
         let mut sites = Sites::default();
         let [_, write] = sites.plain(StorageClass::Uniform, true);
-        let limits = Limits { bytes, kinds: 1, examples: 4096 };
+        let limits = Limits { bytes, kinds: 1, examples: 4096, ..Limits::default() };
         let mut detector = Detector::new(&sites.0, LAUNCH, Profile::Spec, limits);
         for at_word in 0..4000 {
             (0..2).for_each(|local| detector.access(at(0, local), write, word(4 * at_word)));
@@ -84,11 +84,11 @@ fn records_of_many_locations_take_time_and_memory_by_the_number_of_updates() {
     let (mut test, update) = updates(Limits::default());
     let mut done = 0;
     let [_, (made, bytes), (made_later, bytes_later)] = [1_000, 2_000, 3_000].map(|until| {
-        let before = test.detector.workgroup.joins.made;
+        let before = test.detector.workgroup.nodes.made;
         gossip(&mut test, update, done..until);
         done = until;
-        test.detector.workgroup.joins.collect();
-        (test.detector.workgroup.joins.made - before, test.detector.workgroup.joins.bytes())
+        test.detector.workgroup.nodes.collect();
+        (test.detector.workgroup.nodes.made - before, test.detector.workgroup.nodes.bytes())
     });
     assert!(made_later < made * 5 / 4, "{made} joins of branches, {made_later} for as many more");
     assert!(bytes_later < bytes * 5 / 4, "{bytes} bytes of records, {bytes_later} later");
@@ -101,7 +101,7 @@ fn records_without_memory_are_forgotten() {
     let (mut test, update) = updates(limits);
     for part in 0..20 {
         gossip(&mut test, update, 100 * part..100 * part + 100);
-        let (bytes, records) = (test.detector.bytes(), test.detector.workgroup.joins.bytes());
+        let (bytes, records) = (test.detector.bytes(), test.detector.workgroup.nodes.bytes());
         assert!(bytes <= limits.bytes && records <= limits.bytes / 4, "{records} bytes of records, {bytes} in all");
     }
     let given_up = test.detector.given_up();
@@ -114,17 +114,37 @@ fn records_without_memory_are_forgotten() {
     test.detector.atomic(second, update, counter, true);
     test.read(second, word(1 << 20));
     assert_eq!(test.found(), []);
+    // The new kinds tell the one from the other.
+    test.read(at(5_002, 0), word(1 << 20));
+    test.read(second, word(0));
+    let kinds: Vec<_> = test.detector.candidates().iter().map(|kind| (kind.kind.vague, kind.count)).collect();
+    assert_eq!(kinds, [(false, 1), (true, 1)]);
+}
+
+#[test]
+fn records_give_way_to_the_shadow() {
+    let limits = Limits { bytes: 4 << 20, ..Limits::default() };
+    let given_up = |updates_first: bool| {
+        let (mut test, update) = updates(limits);
+        if updates_first {
+            gossip(&mut test, update, 0..300);
+            assert!(test.detector.workgroup.nodes.bytes() > limits.bytes / 8);
+        }
+        (0..44).for_each(|page| test.write(at(5_000, 0), word((page << 16) + (1 << 24))));
+        test.detector.given_up()
+    };
+    assert_eq!([given_up(false), given_up(true)].map(|given_up| given_up.accesses), [0, 0]);
 }
 
 #[test]
 fn known_joins_are_not_made_again_once_memory_is_used_up() {
     let (mut test, update) = updates(Limits { bytes: 2 << 20, ..Limits::default() });
     count(&mut test, update, 0..2);
-    assert!(test.detector.workgroup.joins.has_known());
+    assert!(test.detector.workgroup.nodes.has_known());
     (0..100).for_each(|page| test.write(at(0, 0), word(page << 16)));
     assert!(test.detector.given_up().accesses > 0);
-    let before = test.detector.workgroup.joins.made;
+    let before = test.detector.workgroup.nodes.made;
     count(&mut test, update, 2..200);
-    assert!(test.detector.workgroup.joins.made > before && !test.detector.workgroup.joins.has_known());
+    assert!(test.detector.workgroup.nodes.made > before && !test.detector.workgroup.nodes.has_known());
     assert!(test.detector.bytes() <= test.detector.limits.bytes * 17 / 16);
 }

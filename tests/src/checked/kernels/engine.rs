@@ -198,7 +198,7 @@ impl Engine {
 
     /// A detector that keeps all candidates.
     fn detector(&self, checked: &Checked, ready: &Prepared) -> Detector {
-        let limits = Limits { bytes: 1 << 24, kinds: usize::MAX, examples: usize::MAX };
+        let limits = Limits { bytes: 1 << 24, kinds: usize::MAX, examples: usize::MAX, ..Limits::default() };
         let mut detector = Detector::new(&checked.kernel.sites, ready.checked.launch(), Profile::Spec, limits);
         let start = self.memory.0.address() as u64;
         detector.reserve(start..start + BYTES);
