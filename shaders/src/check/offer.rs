@@ -2,8 +2,9 @@
 //! compare cells with.
 //!
 //! Machine code knows cells, but neither references nor privacy. So it may settle accesses only where all plain
-//! accesses to a word are through one descriptor or variable and alike in privacy. Pages get their
-//! attribute in advance. Memory that several descriptors have, or that is accessed both ways, is left to calls.
+//! accesses to a word are alike in privacy and through one descriptor or variable, or where all writes are through one
+//! descriptor and others with the same range only read. Pages get their attribute in advance. Other memory that several
+//! descriptors have, or that is accessed both ways, is left to calls.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -38,17 +39,19 @@ const SHARED: Range<u64> = 0..SHARED_PARTS + MAX_SCALE * SHARED_BYTES;
 struct Descriptors<'a> {
     checks: &'a InlineChecks,
     buffers: &'a [GuestSlice],
-    /// Of each whether machine code may settle accesses through it: no other one has a part of its memory, and its
-    /// plain accesses are alike in privacy.
+    /// Of each whether no other one has a part of its memory, and its plain accesses are alike in privacy.
     alone: Vec<bool>,
+    /// Of each the one whose reference its memory gets, if machine code may settle accesses through it.
+    owners: Vec<Option<u32>>,
 }
 
 struct CheckedDescriptor {
     number: u32,
     /// The planes that its accesses need.
     planes: PlaneSet,
-    alone: bool,
-    /// Whether its plain accesses are private, if it is alone.
+    /// See [`Descriptors::owners`].
+    owner: Option<u32>,
+    /// Whether its plain accesses are private, if it has one.
     private: bool,
     parts: Parts,
     /// The addresses of its cells.
@@ -58,10 +61,10 @@ struct CheckedDescriptor {
 impl Descriptors<'_> {
     fn all(&self) -> impl Iterator<Item = CheckedDescriptor> {
         let checks = self.checks;
-        let lists = checks.descriptors.iter().zip(&checks.planes).zip(&checks.private).zip(&self.alone);
-        lists.map(move |(((&number, &planes), &private), &alone)| {
+        let lists = checks.descriptors.iter().zip(&checks.planes).zip(&checks.private).zip(&self.owners);
+        lists.map(move |(((&number, &planes), &private), &owner)| {
             let (parts, range) = self.cells(number);
-            CheckedDescriptor { number, planes, alone, private: private == Some(true), parts, range }
+            CheckedDescriptor { number, planes, owner, private: private == Some(true), parts, range }
         })
     }
 
@@ -84,7 +87,7 @@ impl Descriptors<'_> {
 
     /// The bytes of the longest range whose cells say that its words have histories.
     fn longest_history(&self) -> u64 {
-        let shared = self.all().filter(|descriptor| !descriptor.alone && has_cells(descriptor.planes));
+        let shared = self.all().filter(|descriptor| descriptor.owner.is_none() && has_cells(descriptor.planes));
         shared.map(|descriptor| descriptor.range.end - descriptor.range.start).max().unwrap_or(0)
     }
 }
@@ -133,7 +136,8 @@ impl Detector {
             state: shared.slice(Plane::Written, first_words),
         };
         memory.state.fill(0, memory.state.len(), 0);
-        for CheckedDescriptor { number, parts, .. } in descriptors.all().filter(|descriptor| descriptor.alone) {
+        for CheckedDescriptor { number, parts, .. } in descriptors.all().filter(|descriptor| descriptor.owner.is_some())
+        {
             self.parts.set_descriptor(number, parts);
         }
         for (variable, &grain) in checks.variables.iter().zip(&checks.variable_grains) {
@@ -168,7 +172,7 @@ impl Detector {
 
     /// The descriptors of the checks, if machine code may settle accesses through one of them.
     fn descriptors<'a>(&self, checks: &'a InlineChecks, buffers: &'a [GuestSlice]) -> Option<Descriptors<'a>> {
-        let mut descriptors = Descriptors { checks, buffers, alone: Vec::new() };
+        let mut descriptors = Descriptors { checks, buffers, alone: Vec::new(), owners: Vec::new() };
         if descriptors.are_long() {
             return None;
         }
@@ -182,7 +186,12 @@ impl Detector {
         if self.actions.iter().any(is_image) {
             descriptors.alone.iter_mut().zip(&checks.grains).for_each(|(alone, &grain)| *alone &= grain == 4);
         }
-        if !checks.descriptors.is_empty() && !descriptors.alone.contains(&true) {
+        let alone = checks.descriptors.iter().zip(&descriptors.alone);
+        descriptors.owners = alone.map(|(number, &alone)| alone.then_some(*number)).collect();
+        for (number, known) in checks.descriptors.iter().zip(&mut descriptors.owners) {
+            *known = known.or_else(|| owner(checks, buffers, *number));
+        }
+        if !checks.descriptors.is_empty() && descriptors.owners.iter().all(Option::is_none) {
             return None;
         }
         // Atomics that are mutually ordered are only noted: what else accesses their memory would not be compared.
@@ -196,12 +205,20 @@ impl Detector {
 
     /// Binds the cells of descriptors that have their memory alone, and marks what the others access without cells.
     fn bind_descriptors(&mut self, descriptors: &Descriptors) -> Option<()> {
-        let (alone, others): (Vec<_>, Vec<_>) = descriptors.all().partition(|descriptor| descriptor.alone);
+        let (owned, others): (Vec<_>, Vec<_>) =
+            descriptors.all().partition(|descriptor| descriptor.owner == Some(descriptor.number));
+        let (readers, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|reader| reader.owner.is_some());
+        let owned = owned.into_iter().map(|owner| {
+            let read = readers.iter().filter(|reader| reader.owner == Some(owner.number));
+            let planes = read.fold(owner.planes, |planes, reader| planes.or(reader.planes));
+            CheckedDescriptor { planes, ..owner }
+        });
+        let owned: Vec<_> = owned.collect();
         // Machine code marks it, however many descriptors have its memory.
         let marked = others.into_iter().filter(|descriptor| !has_cells(descriptor.planes));
         let marked = merged(marked.map(|CheckedDescriptor { range, planes, .. }| (range, planes)));
         let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
-        let ranges = alone.iter().map(|descriptor| (descriptor.range.clone(), descriptor.planes));
+        let ranges = owned.iter().map(|descriptor| (descriptor.range.clone(), descriptor.planes));
         let all: Vec<_> = ranges.chain(marked.iter().cloned()).collect();
         if !self.device.has_room(&all, limit) {
             return None;
@@ -209,11 +226,14 @@ impl Detector {
         if !marked.into_iter().all(|(range, planes)| self.device.mark(range, planes)) {
             return None;
         }
-        for CheckedDescriptor { number, range, planes, private, .. } in alone {
+        for CheckedDescriptor { number, range, planes, private, .. } in owned {
             let attribute = self.attribute(number, index(StorageClass::Uniform), private);
             let bound = range.is_empty() || self.device.bind(range, attribute, planes, u64::MAX);
             if !bound || !self.has_one_reference(attribute) {
                 return None;
+            }
+            if readers.iter().any(|reader| reader.owner == Some(number)) {
+                self.writers.push(attribute);
             }
         }
         Some(())
@@ -225,7 +245,7 @@ impl Detector {
         let planes = self.device.reserved(range);
         let of = |plane| planes.map_or(GuestSlice::EMPTY, |planes| planes.slice(plane, range.clone()));
         let [written, read, wrote, has_read] = [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(of);
-        if descriptor.alone || !has_cells(descriptor.planes) {
+        if descriptor.owner.is_some() || !has_cells(descriptor.planes) {
             [written, read, wrote, has_read]
         } else {
             let cells = history.slice(0, written.len());
@@ -366,6 +386,29 @@ fn alone(checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<Vec<bool>> {
     all.clone().all(aligned).then(|| all.map(|number| !shared.contains(number)).collect())
 }
 
+/// The descriptor through which the kernel writes what it reads through this one, or the other way round: all with a
+/// part of that memory have the same range, of whole words, all other ones only read, and no access is private.
+fn owner(checks: &InlineChecks, buffers: &[GuestSlice], number: u32) -> Option<u32> {
+    let range = |slice: &GuestSlice| (slice.address() as u64, slice.address() as u64 + slice.len());
+    let own = range(buffers.get(number as usize)?);
+    let meet = (0..).zip(buffers).filter(|(_, slice)| {
+        let (start, end) = range(slice);
+        start / 4 * 4 < own.1 && own.0 / 4 * 4 < end && start < end
+    });
+    let (mut writer, mut first) = (None, None);
+    for (other, slice) in meet {
+        let at = checks.descriptors.iter().position(|&known| known == other)?;
+        if range(slice) != own || checks.grains[at] != 4 || checks.private[at] != Some(false) {
+            return None;
+        }
+        first = first.or(Some(other));
+        if !checks.only_read[at] && writer.replace(other).is_some() {
+            return None;
+        }
+    }
+    writer.or(first)
+}
+
 #[cfg(test)]
 mod tests {
     use cranelift_entity::PrimaryMap;
@@ -400,7 +443,8 @@ mod tests {
             let buffers: Vec<_> = inputs.iter().map(|&(at, len)| part(at, len)).chain([part(4, written)]).collect();
             let planes = inputs.iter().map(|_| mark).chain([write]).collect();
             let (descriptors, private) = ((0..buffers.len() as u32).collect(), vec![Some(false); buffers.len()]);
-            let checks = InlineChecks { descriptors, planes, private, ..Default::default() };
+            let (grains, only_read) = (vec![4; buffers.len()], vec![false; buffers.len()]);
+            let checks = InlineChecks { descriptors, planes, private, grains, only_read, ..Default::default() };
             let launch = Launch { workgroup_size: 64, subgroup_size: 16, vulkan_model: false };
             // Room for the marks of three granules and a half, beside what is reserved for accesses by calls. Inputs
             // have no cells, whatever has their memory.
