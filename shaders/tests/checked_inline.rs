@@ -289,34 +289,6 @@ fn accesses_that_machine_code_settles_race_as_they_do_by_calls() {
 }
 
 #[test]
-fn accesses_to_what_is_read_through_one_descriptor_and_written_through_another_are_settled() {
-    let memory = GuestSlice::leak(4 * 256 * 3);
-    for isa in Isa::available() {
-        let (mut racy, mut calls) = (0, [0; 2]);
-        for seed in 0..PROGRAMS {
-            let (text, _) = kernel(seed);
-            let kernel = Module::from_wgsl(&text).unwrap().kernel("main", &Default::default()).unwrap();
-            let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
-            // The input is the second output, too.
-            let find = |profile, offer| run(&checked, &kernel, (memory, [0, 1024, 1024]), profile, offer);
-            for profile in [Profile::Common, Profile::Spec] {
-                let [by_calls, inline] = [Offer::Unused, Offer::All].map(|offer| find(profile, offer));
-                assert_eq!(inline.0, by_calls.0, "seed {seed}, {}, {profile:?}\n{text}", isa.name());
-                // With a history of each word other accesses may be named.
-                let with_histories = find(profile, Offer::Nothing);
-                let races = |found: &(String, u64)| found.0.contains("Kind {");
-                assert_eq!(races(&inline), races(&with_histories), "seed {seed}, {profile:?}\n{text}");
-                racy += u64::from(by_calls.0.contains("Kind {"));
-                calls[0] += with_histories.1;
-                calls[1] += inline.1;
-            }
-        }
-        assert!(racy > PROGRAMS / 8, "{racy} executions race");
-        assert!(calls[1] < calls[0] / 2, "{calls:?}");
-    }
-}
-
-#[test]
 fn accesses_to_what_several_descriptors_have_are_left_to_calls() {
     let memory = GuestSlice::leak(4 * 256 * 3);
     // The buffers begin at the same byte, one begins within another one, the input is part of an output, and all meet.

@@ -2,16 +2,14 @@
 //! compare cells with.
 //!
 //! Machine code knows cells, but neither references nor privacy. So it may settle accesses only where all plain
-//! accesses to a word are alike in privacy and through one descriptor or variable, or where all writes are through one
-//! descriptor and others with the same range only read. Pages get their attribute in advance. Other memory that several
+//! accesses to a word are alike in privacy and through one descriptor or variable, or all writes through one descriptor
+//! and others with the same range only read. Pages get their attribute in advance. Other memory that several
 //! descriptors have, or that is accessed both ways, is left to calls.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use cranelift_entity::EntityRef as _;
-use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::attributes::{self, Action, CLASSES, index};
@@ -20,6 +18,7 @@ use super::cells::{Cell, Group};
 use super::detector::Detector;
 use super::history::Reference;
 use super::inline::{InlineMemory, MAX_SCALE, SHARED_BYTES, SHARED_PARTS, state};
+use super::owners::{alone, has_cells, owner};
 use super::page::AttributeId;
 use super::parts::Parts;
 use super::planes::{GRANULE, Planes};
@@ -92,11 +91,6 @@ impl Descriptors<'_> {
     }
 }
 
-/// What nothing writes has no cells.
-fn has_cells(planes: PlaneSet) -> bool {
-    planes.both(PlaneSet::CELLS) != PlaneSet::NONE
-}
-
 impl Detector {
     /// Reserves planes for device memory at these addresses, so that machine code can settle accesses to it. `None` if
     /// the system has not as many addresses, or memory was accessed already.
@@ -148,6 +142,11 @@ impl Detector {
         Some(memory)
     }
 
+    /// Whether machine code may settle accesses to memory that several descriptors of the dispatch have.
+    pub fn settles_aliases(&self) -> bool {
+        self.inlined.is_some() && !self.writers.is_empty()
+    }
+
     /// Binds the cells of the workgroup variables, and returns the planes of workgroup memory.
     fn bind_variables(&mut self, checks: &InlineChecks) -> Option<Arc<Planes>> {
         if self.shared.is_empty() && !self.shared.has_reserved() {
@@ -189,7 +188,7 @@ impl Detector {
         let alone = checks.descriptors.iter().zip(&descriptors.alone);
         descriptors.owners = alone.map(|(number, &alone)| alone.then_some(*number)).collect();
         for (number, known) in checks.descriptors.iter().zip(&mut descriptors.owners) {
-            *known = known.or_else(|| owner(checks, buffers, *number));
+            *known = known.or_else(|| owner(checks, buffers, *number, self.lenient));
         }
         if !checks.descriptors.is_empty() && descriptors.owners.iter().all(Option::is_none) {
             return None;
@@ -232,7 +231,7 @@ impl Detector {
             if !bound || !self.has_one_reference(attribute) {
                 return None;
             }
-            if readers.iter().any(|reader| reader.owner == Some(number)) {
+            if readers.iter().any(|reader| reader.owner == Some(number)) && !self.writers.contains(&attribute) {
                 self.writers.push(attribute);
             }
         }
@@ -359,77 +358,12 @@ pub(crate) fn words_of_barrier(action: &SiteAction) -> Option<SmallVec<[u32; 4]>
     })
 }
 
-/// Of each descriptor that the checks concern, whether no other one has a part of its memory. `None` if one of them
-/// does not begin with a whole word.
-fn alone(checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<Vec<bool>> {
-    let mut ranges: Vec<(u64, u64, u32)> = (0..)
-        .zip(buffers)
-        .filter(|(_, slice)| !slice.is_empty())
-        .map(|(number, slice)| {
-            let start = slice.address() as u64;
-            // The first byte of the next buffer's word may be in the last word of this one.
-            (start / 4 * 4, start + slice.len(), number)
-        })
-        .collect();
-    ranges.sort_unstable();
-    let mut shared = HashSet::<u32, FixedState>::default();
-    let mut before = 0;
-    for (at, &(start, end, number)) in ranges.iter().enumerate() {
-        let meets_next = ranges.get(at + 1).is_some_and(|next| next.0 < end);
-        if start < before || meets_next {
-            shared.insert(number);
-        }
-        before = before.max(end);
-    }
-    let aligned = |number: &u32| buffers.get(*number as usize).is_none_or(|slice| slice.address().is_multiple_of(4));
-    let all = checks.descriptors.iter();
-    all.clone().all(aligned).then(|| all.map(|number| !shared.contains(number)).collect())
-}
-
-/// The descriptor through which the kernel writes what it reads through this one, or the other way round: all with a
-/// part of that memory have the same range, of whole words, all other ones only read, and no access is private.
-fn owner(checks: &InlineChecks, buffers: &[GuestSlice], number: u32) -> Option<u32> {
-    let range = |slice: &GuestSlice| (slice.address() as u64, slice.address() as u64 + slice.len());
-    let own = range(buffers.get(number as usize)?);
-    let meet = (0..).zip(buffers).filter(|(_, slice)| {
-        let (start, end) = range(slice);
-        start / 4 * 4 < own.1 && own.0 / 4 * 4 < end && start < end
-    });
-    let (mut writer, mut first) = (None, None);
-    for (other, slice) in meet {
-        let at = checks.descriptors.iter().position(|&known| known == other)?;
-        if range(slice) != own || checks.grains[at] != 4 || checks.private[at] != Some(false) {
-            return None;
-        }
-        first = first.or(Some(other));
-        if !checks.only_read[at] && writer.replace(other).is_some() {
-            return None;
-        }
-    }
-    writer.or(first)
-}
-
 #[cfg(test)]
 mod tests {
     use cranelift_entity::PrimaryMap;
 
     use super::super::{Launch, Limits, Profile};
     use super::*;
-
-    #[test]
-    fn descriptors_are_alone_unless_another_one_has_a_word_of_theirs() {
-        let memory = GuestSlice::leak(1024);
-        let of = |ranges: &[(u64, u64)], concerned: &[u32]| {
-            let buffers: Vec<_> = ranges.iter().map(|&(start, len)| memory.slice(start, len)).collect();
-            alone(&InlineChecks { descriptors: concerned.to_vec(), ..InlineChecks::default() }, &buffers)
-        };
-        assert_eq!(of(&[(0, 64), (64, 64), (32, 8)], &[0, 1, 2]), Some(vec![false, true, false]));
-        assert_eq!(of(&[(0, 256), (8, 8), (128, 8), (256, 8)], &[3, 2, 0]), Some(vec![true, false, false]));
-        assert_eq!(of(&[(0, 62), (62, 2)], &[0]), Some(vec![false]), "half a word each");
-        assert_eq!(of(&[(0, 64), (0, 0)], &[0, 1]), Some(vec![true, true]));
-        assert_eq!(of(&[(0, 64), (66, 8)], &[0, 1]), None);
-        assert_eq!(of(&[(0, 64), (66, 8)], &[0]), Some(vec![true]));
-    }
 
     #[test]
     fn marks_of_what_several_descriptors_read_count_once() {
@@ -443,7 +377,8 @@ mod tests {
             let buffers: Vec<_> = inputs.iter().map(|&(at, len)| part(at, len)).chain([part(4, written)]).collect();
             let planes = inputs.iter().map(|_| mark).chain([write]).collect();
             let (descriptors, private) = ((0..buffers.len() as u32).collect(), vec![Some(false); buffers.len()]);
-            let (grains, only_read) = (vec![4; buffers.len()], vec![false; buffers.len()]);
+            let grains = vec![4; buffers.len()];
+            let only_read = inputs.iter().map(|_| true).chain([false]).collect();
             let checks = InlineChecks { descriptors, planes, private, grains, only_read, ..Default::default() };
             let launch = Launch { workgroup_size: 64, subgroup_size: 16, vulkan_model: false };
             // Room for the marks of three granules and a half, beside what is reserved for accesses by calls. Inputs

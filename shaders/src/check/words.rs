@@ -59,11 +59,12 @@ impl Judges<'_> {
     fn adapt(&self, page: &mut Page, word: Word, now: &Now, attribute: AttributeId) -> bool {
         let (written, read) = page.cells(word);
         let earlier = self.attributes[usize::from(page.attribute(word))];
-        let alike = earlier.class == now.class && !earlier.private && !now.access.attributes.private;
+        let private = [earlier.private, now.access.attributes.private];
         if self.writers.contains(&page.attribute(word)) {
             // Machine code has cells for it: of writes through that reference, and of reads through any.
-            return alike && !now.access.writes;
+            return earlier.class == now.class && private[0] == private[1] && !now.access.writes;
         }
+        let alike = earlier.class == now.class && private == [false; 2];
         if written.0 < now.base && read.0 < now.base {
             page.set_attribute(word, attribute);
         } else if written.0 < now.base && !now.access.writes && alike {

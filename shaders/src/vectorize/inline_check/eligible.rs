@@ -95,6 +95,7 @@ pub(in crate::vectorize) fn inline_checks(
                     privacies.descriptors.push(Privacy::NoAccess);
                     checks.planes.len() - 1
                 });
+                checks.only_read[at] &= matches!(kernel.sites[site].action, SiteAction::Read(_));
                 privacies.descriptors[at] = privacies.descriptors[at].and(privacy);
                 checks.grains[at] = grain_of_both(checks.grains[at], grain);
                 checks.planes[at] = checks.planes[at].or(planes(kernel, &kernel.sites[site].action, place, reads));
