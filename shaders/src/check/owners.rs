@@ -86,12 +86,14 @@ mod tests {
         assert_eq!(of(&[(0, 64), (66, 8)], &[0]), Some(vec![true]));
     }
 
+    /// The range of a descriptor, whether it is only read, its grain and its privacy.
+    type Descriptor = ((u64, u64), bool, u32, Option<bool>);
+
     #[test]
     fn memory_belongs_to_the_one_descriptor_that_writes_all_of_it() {
         let memory = GuestSlice::leak(1024);
         let cells = PlaneSet::of(Plane::Written).and(Plane::Read);
-        // Each descriptor: its range, whether it is only read, its grain and its privacy.
-        let owners = |all: &[((u64, u64), bool, u32, Option<bool>)], lenient: bool| -> Vec<Option<u32>> {
+        let owners = |all: &[Descriptor], lenient: bool| -> Vec<Option<u32>> {
             let buffers: Vec<_> = all.iter().map(|&((start, len), ..)| memory.slice(start, len)).collect();
             let checks = InlineChecks {
                 descriptors: (0..all.len() as u32).collect(),
