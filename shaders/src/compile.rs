@@ -157,6 +157,10 @@ pub enum Checks {
 pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Checked {
     let mut kernel = kernel.clone();
     check::insert(&mut kernel);
+    if checks == Checks::NeededMarked {
+        let written = check::written_bindings(&kernel);
+        kernel.inputs_apart.extend(kernel.bindings.keys().filter(|&binding| !written.contains(binding)));
+    }
     if checks != Checks::All {
         check::complete_semantics(&mut kernel);
         check::merge_fences(&mut kernel);
@@ -166,10 +170,6 @@ pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Che
     }
     if checks == Checks::NeededApart {
         check::drop_unwritten(&mut kernel);
-    }
-    if checks == Checks::NeededMarked {
-        let written = check::written_bindings(&kernel);
-        kernel.inputs_apart.extend(kernel.bindings.keys().filter(|&binding| !written.contains(binding)));
     }
     // A replay records every access.
     kernel.inline_checks = checks != Checks::All;

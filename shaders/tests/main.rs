@@ -2,6 +2,7 @@
 
 mod bound;
 mod check;
+mod checked_aliases;
 mod checked_fences;
 mod checked_inline;
 mod float_mode;

@@ -22,6 +22,7 @@ fn reports_are_the_races_of_the_axioms_on_every_engine() {
     assert_eq!(counts.compiled % counts.programs, 0, "{counts:?}");
     let Counts { executions, racy, same_order, .. } = counts;
     assert!((executions / 4..executions * 7 / 8).contains(&racy), "{racy} of {executions} executions race");
+    assert!(counts.compiled == 0 || counts.aliased > 0, "{counts:?}");
     // Without machine code there is one engine.
     assert!(counts.compiled == 0 || same_order * 4 > executions, "{counts:?}");
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cranelift_entity::PrimaryMap;
+use smallvec::SmallVec;
 
 use super::attributes::{self, Action, CLASSES};
 use super::candidate::{Candidates, Collection, GivenUp, NonUniformBarrier, Note};
@@ -57,6 +58,8 @@ pub struct Detector {
     pub(super) references: Vec<[Option<AttributeId>; CLASSES]>,
     /// References in all commands of the window so far.
     pub(super) next_reference: u32,
+    /// The attributes of memory that one reference writes and others read, for machine code.
+    pub(super) writers: SmallVec<[AttributeId; 2]>,
     /// Histories of words that there are.
     pub(super) history_count: u64,
     pub(super) findings: Vec<(WordAccess, Verdict)>,
@@ -113,6 +116,7 @@ impl Detector {
             attributes: mixed_attributes(),
             references: Vec::new(),
             next_reference: 0,
+            writers: SmallVec::new(),
             history_count: 0,
             findings: Vec::new(),
             candidates: Collection::default(),
@@ -166,6 +170,7 @@ impl Detector {
         self.attributes.truncate(2 * CLASSES);
         self.references.clear();
         self.next_reference = 0;
+        self.writers.clear();
         self.parts.clear();
         (self.running, self.inlined) = (false, None);
     }

@@ -23,6 +23,7 @@ mod nodes;
 pub mod observer;
 mod offer;
 mod own_availability;
+mod owners;
 mod page;
 mod parts;
 mod planes;

@@ -2,15 +2,14 @@
 //! compare cells with.
 //!
 //! Machine code knows cells, but neither references nor privacy. So it may settle accesses only where all plain
-//! accesses to a word are through one descriptor or variable and alike in privacy. Pages get their
-//! attribute in advance. Memory that several descriptors have, or that is accessed both ways, is left to calls.
+//! accesses to a word are alike in privacy and through one descriptor or variable, or all writes through one descriptor
+//! and others with the same range only read. Pages get their attribute in advance. Other memory that several
+//! descriptors have, or that is accessed both ways, is left to calls.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use cranelift_entity::EntityRef as _;
-use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::attributes::{self, Action, CLASSES, index};
@@ -19,6 +18,7 @@ use super::cells::{Cell, Group};
 use super::detector::Detector;
 use super::history::Reference;
 use super::inline::{InlineMemory, MAX_SCALE, SHARED_BYTES, SHARED_PARTS, state};
+use super::owners::{alone, has_cells, owner};
 use super::page::AttributeId;
 use super::parts::Parts;
 use super::planes::{GRANULE, Planes};
@@ -38,17 +38,19 @@ const SHARED: Range<u64> = 0..SHARED_PARTS + MAX_SCALE * SHARED_BYTES;
 struct Descriptors<'a> {
     checks: &'a InlineChecks,
     buffers: &'a [GuestSlice],
-    /// Of each whether machine code may settle accesses through it: no other one has a part of its memory, and its
-    /// plain accesses are alike in privacy.
+    /// Of each whether no other one has a part of its memory, and its plain accesses are alike in privacy.
     alone: Vec<bool>,
+    /// Of each the one whose reference its memory gets, if machine code may settle accesses through it.
+    owners: Vec<Option<u32>>,
 }
 
 struct CheckedDescriptor {
     number: u32,
     /// The planes that its accesses need.
     planes: PlaneSet,
-    alone: bool,
-    /// Whether its plain accesses are private, if it is alone.
+    /// See [`Descriptors::owners`].
+    owner: Option<u32>,
+    /// Whether its plain accesses are private, if it has one.
     private: bool,
     parts: Parts,
     /// The addresses of its cells.
@@ -58,10 +60,10 @@ struct CheckedDescriptor {
 impl Descriptors<'_> {
     fn all(&self) -> impl Iterator<Item = CheckedDescriptor> {
         let checks = self.checks;
-        let lists = checks.descriptors.iter().zip(&checks.planes).zip(&checks.private).zip(&self.alone);
-        lists.map(move |(((&number, &planes), &private), &alone)| {
+        let lists = checks.descriptors.iter().zip(&checks.planes).zip(&checks.private).zip(&self.owners);
+        lists.map(move |(((&number, &planes), &private), &owner)| {
             let (parts, range) = self.cells(number);
-            CheckedDescriptor { number, planes, alone, private: private == Some(true), parts, range }
+            CheckedDescriptor { number, planes, owner, private: private == Some(true), parts, range }
         })
     }
 
@@ -84,14 +86,9 @@ impl Descriptors<'_> {
 
     /// The bytes of the longest range whose cells say that its words have histories.
     fn longest_history(&self) -> u64 {
-        let shared = self.all().filter(|descriptor| !descriptor.alone && has_cells(descriptor.planes));
+        let shared = self.all().filter(|descriptor| descriptor.owner.is_none() && has_cells(descriptor.planes));
         shared.map(|descriptor| descriptor.range.end - descriptor.range.start).max().unwrap_or(0)
     }
-}
-
-/// What nothing writes has no cells.
-fn has_cells(planes: PlaneSet) -> bool {
-    planes.both(PlaneSet::CELLS) != PlaneSet::NONE
 }
 
 impl Detector {
@@ -133,7 +130,8 @@ impl Detector {
             state: shared.slice(Plane::Written, first_words),
         };
         memory.state.fill(0, memory.state.len(), 0);
-        for CheckedDescriptor { number, parts, .. } in descriptors.all().filter(|descriptor| descriptor.alone) {
+        for CheckedDescriptor { number, parts, .. } in descriptors.all().filter(|descriptor| descriptor.owner.is_some())
+        {
             self.parts.set_descriptor(number, parts);
         }
         for (variable, &grain) in checks.variables.iter().zip(&checks.variable_grains) {
@@ -142,6 +140,11 @@ impl Detector {
         self.inlined = Some(memory.state);
         self.publish();
         Some(memory)
+    }
+
+    /// Whether machine code may settle accesses to memory that several descriptors of the dispatch have.
+    pub fn settles_aliases(&self) -> bool {
+        self.inlined.is_some() && !self.writers.is_empty()
     }
 
     /// Binds the cells of the workgroup variables, and returns the planes of workgroup memory.
@@ -168,7 +171,7 @@ impl Detector {
 
     /// The descriptors of the checks, if machine code may settle accesses through one of them.
     fn descriptors<'a>(&self, checks: &'a InlineChecks, buffers: &'a [GuestSlice]) -> Option<Descriptors<'a>> {
-        let mut descriptors = Descriptors { checks, buffers, alone: Vec::new() };
+        let mut descriptors = Descriptors { checks, buffers, alone: Vec::new(), owners: Vec::new() };
         if descriptors.are_long() {
             return None;
         }
@@ -182,7 +185,12 @@ impl Detector {
         if self.actions.iter().any(is_image) {
             descriptors.alone.iter_mut().zip(&checks.grains).for_each(|(alone, &grain)| *alone &= grain == 4);
         }
-        if !checks.descriptors.is_empty() && !descriptors.alone.contains(&true) {
+        let alone = checks.descriptors.iter().zip(&descriptors.alone);
+        descriptors.owners = alone.map(|(number, &alone)| alone.then_some(*number)).collect();
+        for (number, known) in checks.descriptors.iter().zip(&mut descriptors.owners) {
+            *known = known.or_else(|| owner(checks, buffers, *number, self.lenient));
+        }
+        if !checks.descriptors.is_empty() && descriptors.owners.iter().all(Option::is_none) {
             return None;
         }
         // Atomics that are mutually ordered are only noted: what else accesses their memory would not be compared.
@@ -196,12 +204,20 @@ impl Detector {
 
     /// Binds the cells of descriptors that have their memory alone, and marks what the others access without cells.
     fn bind_descriptors(&mut self, descriptors: &Descriptors) -> Option<()> {
-        let (alone, others): (Vec<_>, Vec<_>) = descriptors.all().partition(|descriptor| descriptor.alone);
+        let (owned, others): (Vec<_>, Vec<_>) =
+            descriptors.all().partition(|descriptor| descriptor.owner == Some(descriptor.number));
+        let (readers, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|reader| reader.owner.is_some());
+        let owned = owned.into_iter().map(|owner| {
+            let read = readers.iter().filter(|reader| reader.owner == Some(owner.number));
+            let planes = read.fold(owner.planes, |planes, reader| planes.or(reader.planes));
+            CheckedDescriptor { planes, ..owner }
+        });
+        let owned: Vec<_> = owned.collect();
         // Machine code marks it, however many descriptors have its memory.
         let marked = others.into_iter().filter(|descriptor| !has_cells(descriptor.planes));
         let marked = merged(marked.map(|CheckedDescriptor { range, planes, .. }| (range, planes)));
         let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
-        let ranges = alone.iter().map(|descriptor| (descriptor.range.clone(), descriptor.planes));
+        let ranges = owned.iter().map(|descriptor| (descriptor.range.clone(), descriptor.planes));
         let all: Vec<_> = ranges.chain(marked.iter().cloned()).collect();
         if !self.device.has_room(&all, limit) {
             return None;
@@ -209,11 +225,14 @@ impl Detector {
         if !marked.into_iter().all(|(range, planes)| self.device.mark(range, planes)) {
             return None;
         }
-        for CheckedDescriptor { number, range, planes, private, .. } in alone {
+        for CheckedDescriptor { number, range, planes, private, .. } in owned {
             let attribute = self.attribute(number, index(StorageClass::Uniform), private);
             let bound = range.is_empty() || self.device.bind(range, attribute, planes, u64::MAX);
             if !bound || !self.has_one_reference(attribute) {
                 return None;
+            }
+            if readers.iter().any(|reader| reader.owner == Some(number)) && !self.writers.contains(&attribute) {
+                self.writers.push(attribute);
             }
         }
         Some(())
@@ -225,7 +244,7 @@ impl Detector {
         let planes = self.device.reserved(range);
         let of = |plane| planes.map_or(GuestSlice::EMPTY, |planes| planes.slice(plane, range.clone()));
         let [written, read, wrote, has_read] = [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(of);
-        if descriptor.alone || !has_cells(descriptor.planes) {
+        if descriptor.owner.is_some() || !has_cells(descriptor.planes) {
             [written, read, wrote, has_read]
         } else {
             let cells = history.slice(0, written.len());
@@ -339,54 +358,12 @@ pub(crate) fn words_of_barrier(action: &SiteAction) -> Option<SmallVec<[u32; 4]>
     })
 }
 
-/// Of each descriptor that the checks concern, whether no other one has a part of its memory. `None` if one of them
-/// does not begin with a whole word.
-fn alone(checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<Vec<bool>> {
-    let mut ranges: Vec<(u64, u64, u32)> = (0..)
-        .zip(buffers)
-        .filter(|(_, slice)| !slice.is_empty())
-        .map(|(number, slice)| {
-            let start = slice.address() as u64;
-            // The first byte of the next buffer's word may be in the last word of this one.
-            (start / 4 * 4, start + slice.len(), number)
-        })
-        .collect();
-    ranges.sort_unstable();
-    let mut shared = HashSet::<u32, FixedState>::default();
-    let mut before = 0;
-    for (at, &(start, end, number)) in ranges.iter().enumerate() {
-        let meets_next = ranges.get(at + 1).is_some_and(|next| next.0 < end);
-        if start < before || meets_next {
-            shared.insert(number);
-        }
-        before = before.max(end);
-    }
-    let aligned = |number: &u32| buffers.get(*number as usize).is_none_or(|slice| slice.address().is_multiple_of(4));
-    let all = checks.descriptors.iter();
-    all.clone().all(aligned).then(|| all.map(|number| !shared.contains(number)).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use cranelift_entity::PrimaryMap;
 
     use super::super::{Launch, Limits, Profile};
     use super::*;
-
-    #[test]
-    fn descriptors_are_alone_unless_another_one_has_a_word_of_theirs() {
-        let memory = GuestSlice::leak(1024);
-        let of = |ranges: &[(u64, u64)], concerned: &[u32]| {
-            let buffers: Vec<_> = ranges.iter().map(|&(start, len)| memory.slice(start, len)).collect();
-            alone(&InlineChecks { descriptors: concerned.to_vec(), ..InlineChecks::default() }, &buffers)
-        };
-        assert_eq!(of(&[(0, 64), (64, 64), (32, 8)], &[0, 1, 2]), Some(vec![false, true, false]));
-        assert_eq!(of(&[(0, 256), (8, 8), (128, 8), (256, 8)], &[3, 2, 0]), Some(vec![true, false, false]));
-        assert_eq!(of(&[(0, 62), (62, 2)], &[0]), Some(vec![false]), "half a word each");
-        assert_eq!(of(&[(0, 64), (0, 0)], &[0, 1]), Some(vec![true, true]));
-        assert_eq!(of(&[(0, 64), (66, 8)], &[0, 1]), None);
-        assert_eq!(of(&[(0, 64), (66, 8)], &[0]), Some(vec![true]));
-    }
 
     #[test]
     fn marks_of_what_several_descriptors_read_count_once() {
@@ -400,7 +377,9 @@ mod tests {
             let buffers: Vec<_> = inputs.iter().map(|&(at, len)| part(at, len)).chain([part(4, written)]).collect();
             let planes = inputs.iter().map(|_| mark).chain([write]).collect();
             let (descriptors, private) = ((0..buffers.len() as u32).collect(), vec![Some(false); buffers.len()]);
-            let checks = InlineChecks { descriptors, planes, private, ..Default::default() };
+            let grains = vec![4; buffers.len()];
+            let only_read = inputs.iter().map(|_| true).chain([false]).collect();
+            let checks = InlineChecks { descriptors, planes, private, grains, only_read, ..Default::default() };
             let launch = Launch { workgroup_size: 64, subgroup_size: 16, vulkan_model: false };
             // Room for the marks of three granules and a half, beside what is reserved for accesses by calls. Inputs
             // have no cells, whatever has their memory.

@@ -102,6 +102,7 @@ impl Detector {
                 lenient: self.lenient,
                 attributes: &self.attributes,
                 mixed: mixed(what.class, false),
+                writers: &self.writers,
                 findings: &mut self.findings,
                 accepted: false,
                 room: &mut room,

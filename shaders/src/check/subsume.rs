@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 
+use super::written::binding_of;
 use crate::ir::{AccessSite, Inst, InstData, Kernel, Place, Scope, Site, SiteAction, Value, Width};
 
 /// Removes redundant checks. Places are compared by their values, so value numbering comes first
@@ -33,11 +34,31 @@ fn memory(place: &Place, width: Width) -> MemoryKey {
     (values.0, values.1, width.bytes())
 }
 
-/// Removes each check that comes after an equal one, with no synchronization between them.
+/// Removes each check that comes after an equal one, with no synchronization between them. A read is not ordered after
+/// what its own invocation wrote through another descriptor, so that one after such a write has a check of its own.
 fn drop_repeated(kernel: &Kernel, insts: &mut Vec<Inst>) {
-    let mut known = HashSet::new();
+    let mut known: HashSet<(SiteAction, MemoryKey)> = HashSet::new();
+    let is_apart = |other| binding_of(kernel, other).is_some_and(|binding| kernel.inputs_apart.contains(binding));
+    let forget = |known: &mut HashSet<(SiteAction, MemoryKey)>, written: Value| {
+        known.retain(|(action, (values, ..))| {
+            let fits = values[0].is_none_or(|other| other == written || is_apart(other));
+            fits || !matches!(action, SiteAction::Read(_))
+        });
+    };
     insts.retain(|&inst| match kernel.insts[inst] {
-        InstData::Check { site, ref place, width } => known.insert((kernel.sites[site].action, memory(place, width))),
+        InstData::Check { site, ref place, width } => {
+            let action = kernel.sites[site].action;
+            if let (SiteAction::Write(_), Place::Buffer { buffer, .. }) = (action, place) {
+                forget(&mut known, *buffer);
+            }
+            known.insert((action, memory(place, width)))
+        }
+        InstData::CheckImage { site, image, .. } => {
+            if matches!(kernel.sites[site].action, SiteAction::Write(_)) {
+                forget(&mut known, image);
+            }
+            true
+        }
         InstData::Sync { .. } => {
             known.clear();
             true

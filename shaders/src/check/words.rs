@@ -17,6 +17,8 @@ pub(super) struct Judges<'a> {
     pub(super) attributes: &'a [Attributes],
     /// That of plain non-private accesses to memory of the class through several references.
     pub(super) mixed: AttributeId,
+    /// Those of the references that write memory which others read: see [`Judges::adapt`].
+    pub(super) writers: &'a [AttributeId],
     /// Earlier accesses that may race, with the cause, to be reported.
     pub(super) findings: &'a mut Vec<(WordAccess, Verdict)>,
     /// Whether a private access was accepted.
@@ -57,7 +59,12 @@ impl Judges<'_> {
     fn adapt(&self, page: &mut Page, word: Word, now: &Now, attribute: AttributeId) -> bool {
         let (written, read) = page.cells(word);
         let earlier = self.attributes[usize::from(page.attribute(word))];
-        let alike = earlier.class == now.class && !earlier.private && !now.access.attributes.private;
+        let private = [earlier.private, now.access.attributes.private];
+        if self.writers.contains(&page.attribute(word)) {
+            // Machine code has cells for it: of writes through that reference, and of reads through any.
+            return earlier.class == now.class && private[0] == private[1] && !now.access.writes;
+        }
+        let alike = earlier.class == now.class && private == [false; 2];
         if written.0 < now.base && read.0 < now.base {
             page.set_attribute(word, attribute);
         } else if written.0 < now.base && !now.access.writes && alike {
@@ -77,7 +84,15 @@ impl Judges<'_> {
         let me = now.access.cell;
         let mut replaced = written.0 < now.base;
         if !replaced {
-            replaced = self.cell(written, true, now);
+            let attributes = self.attributes[usize::from(page.attribute(word))];
+            replaced = match attributes.reference.is(now.access.attributes.reference) {
+                false if self.writers.contains(&page.attribute(word)) => {
+                    let (mask, atomic) = (WHOLE, None);
+                    let written = WordAccess { cell: written, mask, reads: false, writes: true, attributes, atomic };
+                    self.judge(&written, now)
+                }
+                _ => self.cell(written, true, now),
+            };
         }
         if !now.access.writes {
             let replaced = read.0 < now.base || read == me || self.cell(read, false, now);
@@ -141,10 +156,15 @@ impl Judges<'_> {
             // Nothing but the present access counts any more: cells suffice again.
             let me = now.access.cell;
             let (written, read) = if now.access.writes { (me, Cell::EMPTY) } else { (Cell::EMPTY, me) };
-            page.condense(word, written, read);
-            page.set_attribute(word, attribute);
-            *self.room += 1;
-            return;
+            let known = page.attribute(word);
+            if !self.writers.contains(&known) {
+                page.set_attribute(word, attribute);
+            }
+            if page.attribute(word) == attribute || self.adapt(page, word, now, attribute) {
+                page.condense(word, written, read);
+                *self.room += 1;
+                return;
+            }
         }
         let same = accesses.iter_mut().find(|other| other.alike(&now.access) && self.merges(other, now));
         let (workgroup, epochs) = (self.workgroup, self.epochs);

@@ -73,7 +73,8 @@ pub fn drop_unwritten(kernel: &mut Kernel) {
     }
 }
 
-fn binding_of(kernel: &Kernel, memory: Value) -> Option<Binding> {
+/// The binding of a buffer or an image, if it is known.
+pub(super) fn binding_of(kernel: &Kernel, memory: Value) -> Option<Binding> {
     match kernel.definition(memory) {
         Some(&InstData::Buffer { binding, .. }) => Some(binding),
         _ => None,

@@ -86,6 +86,8 @@ pub struct InlineChecks {
     pub grains: Vec<u32>,
     /// Of each of them, whether the plain accesses to its memory are private; `None` if some are and others are not.
     pub private: Vec<Option<bool>>,
+    /// Of each of them, whether the kernel only reads through its binding.
+    pub only_read: Vec<bool>,
     /// Workgroup variables, each once.
     pub variables: Vec<ObservedVariable>,
     /// Of each of them, the bytes that a cell stands for.

@@ -18,7 +18,7 @@ impl Widen<'_> {
             widen.builder.emit_value(InstData::Load { ty: Type::S32, address })
         };
         let [written, read] = [words.written, words.read].map(|base| load(self, base));
-        let fine = self.is_ordered(written, checked, bounds);
+        let fine = self.is_write_ordered(written, checked, bounds);
         let covered = self.has_read_of_lane(read, bounds);
         let [compare_reads, call, record, end] = std::array::from_fn(|_| self.builder.create_block());
         let may_settle = self.is_not_zero(bounds.settled_below);
@@ -109,7 +109,8 @@ impl Widen<'_> {
             let own = widen.builder.pure(Op::LAnd, &[own, present]);
             widen.builder.pure(Op::LOr, &[ordered, own])
         };
-        let of_writes = settled(self, written);
+        let of_writes =
+            if checked.only_reads { self.is_write_ordered(written, checked, &wide) } else { settled(self, written) };
         let of_reads = settled(self, read);
         let (of_reads, new) = if checked.writes {
             (of_reads, mine)
@@ -212,6 +213,14 @@ impl Widen<'_> {
         let known = self.builder.pure(Op::ISub, &[bounds.ordered_below, bounds.first_epoch]);
         let known = self.builder.pure(Op::ULt, &[since, known]);
         self.builder.pure(Op::LOr, &[before, known])
+    }
+
+    /// The same of a write: through another reference, what orders it is outside of the dispatch.
+    fn is_write_ordered(&mut self, cell: Value, checked: CheckedAccess, bounds: &CellBounds) -> Value {
+        match checked.only_reads {
+            true => self.builder.pure(Op::ULt, &[cell, bounds.settled_below]),
+            false => self.is_ordered(cell, checked, bounds),
+        }
     }
 
     /// Whether a cell of reads stands for a read of any lane, too.

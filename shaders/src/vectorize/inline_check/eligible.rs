@@ -23,6 +23,9 @@ pub(super) struct CheckedAccess {
     pub(super) shared: bool,
     /// Whether no check of the kernel reads this memory: then its cells of reads need no test.
     pub(super) unread: bool,
+    /// Whether the kernel only reads through the binding: what wrote the memory has another reference, so that no order
+    /// of accesses in the dispatch settles it.
+    pub(super) only_reads: bool,
 }
 
 /// Whether checks of a kernel may be settled by its machine code.
@@ -69,6 +72,7 @@ pub(in crate::vectorize) fn inline_checks(
             shared += data.bytes.next_multiple_of(16);
         }
     }
+    let written = check::written_bindings(kernel);
     let mut privacies = Privacies::new();
     let insts = || kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
     for &inst in insts().filter(|&&inst| !dropped.contains(inst)) {
@@ -87,9 +91,11 @@ pub(in crate::vectorize) fn inline_checks(
                     checks.descriptors.push(number);
                     checks.planes.push(PlaneSet::NONE);
                     checks.grains.push(grain);
+                    checks.only_read.push(binding_of(kernel, place).is_some_and(|binding| !written.contains(binding)));
                     privacies.descriptors.push(Privacy::NoAccess);
                     checks.planes.len() - 1
                 });
+                checks.only_read[at] &= matches!(kernel.sites[site].action, SiteAction::Read(_));
                 privacies.descriptors[at] = privacies.descriptors[at].and(privacy);
                 checks.grains[at] = grain_of_both(checks.grains[at], grain);
                 checks.planes[at] = checks.planes[at].or(planes(kernel, &kernel.sites[site].action, place, reads));
@@ -165,9 +171,25 @@ pub(super) fn descriptor_of(kernel: &Kernel, place: &Place, first: &impl Fn(Bind
 
 /// Whether no binding that the kernel writes has a part of the place's memory.
 pub(super) fn is_input(kernel: &Kernel, place: &Place) -> bool {
-    let Place::Buffer { buffer, .. } = *place else { return false };
-    let Some(&ScalarInst::Buffer { binding, .. }) = kernel.definition(buffer) else { return false };
-    kernel.inputs_apart.contains(binding)
+    binding_of(kernel, place).is_some_and(|binding| kernel.inputs_apart.contains(binding))
+}
+
+/// The binding of a place, if it is a buffer of a known one.
+fn binding_of(kernel: &Kernel, place: &Place) -> Option<Binding> {
+    let Place::Buffer { buffer, .. } = *place else { return None };
+    match kernel.definition(buffer) {
+        Some(&ScalarInst::Buffer { binding, .. }) => Some(binding),
+        _ => None,
+    }
+}
+
+/// Whether the kernel only reads through the binding of a descriptor.
+pub(super) fn is_only_read(checks: &InlineChecks, descriptor: Option<u32>) -> bool {
+    checks
+        .descriptors
+        .iter()
+        .zip(&checks.only_read)
+        .any(|(&number, &only_read)| only_read && Some(number) == descriptor)
 }
 
 /// The bindings whose memory the kernel accesses by relaxed atomics of whole words at device scope only. In memory that
@@ -211,7 +233,8 @@ pub(super) fn plain(kernel: &Kernel, site: Site, width: Width, shared: bool) -> 
     };
     let expected = if shared { StorageClass::Workgroup } else { StorageClass::Uniform };
     let private = access.is_private();
-    (access.class == expected).then_some(CheckedAccess { site, width, writes, private, shared, unread: false })
+    let checked = CheckedAccess { site, width, writes, private, shared, unread: false, only_reads: false };
+    (access.class == expected).then_some(checked)
 }
 
 /// The memory that a kernel reads as far as that is reported.
@@ -219,7 +242,7 @@ pub(super) fn plain(kernel: &Kernel, site: Site, width: Width, shared: bool) -> 
 pub(in crate::vectorize) struct CheckedReads {
     bindings: EntitySet<Binding>,
     variables: EntitySet<Variable>,
-    /// Whether it may be that of any binding.
+    /// Whether it may be that of any binding: through another one that is only read, too.
     anywhere: bool,
 }
 
@@ -247,6 +270,9 @@ impl CheckedReads {
                 Place::Push { .. } => {}
             }
         }
+        let written = check::written_bindings(kernel);
+        let is_only_read = |binding| !written.contains(binding) && !kernel.inputs_apart.contains(binding);
+        all.anywhere |= all.bindings.iter().any(is_only_read);
         all
     }
 

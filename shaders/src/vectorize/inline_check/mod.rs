@@ -95,9 +95,13 @@ impl Widen<'_> {
         if self.grain(place) != Some(width.bytes()) {
             return false;
         }
-        // No access to what several descriptors have is settled (`offer.rs`), and atomics give a word a history: no
-        // other binding hides a read.
-        let checked = CheckedAccess { unread: !self.plans.checked_reads.have(self.kernel, place), ..checked };
+        // Atomics give a word a history: no other binding hides a read, unless it is only read (`offer.rs`).
+        let descriptor = descriptor_of(self.kernel, place, &|binding| self.plans.layout.descriptors[binding]);
+        let checked = CheckedAccess {
+            unread: !self.plans.checked_reads.have(self.kernel, place),
+            only_reads: eligible::is_only_read(&self.plans.inline, descriptor),
+            ..checked
+        };
         let Some(mut words) = self.checked_words(checked, place, plan) else { return false };
         if let Some(marks) = words.marks {
             self.mark(site, &words, marks);
@@ -149,7 +153,8 @@ impl Widen<'_> {
         }
         for writes in [false, true].into_iter().filter(|&mark| if mark { writes } else { reads }) {
             let (site, width) = (what.site, Width::Word);
-            let checked = CheckedAccess { site, width, writes, private: false, shared: false, unread: false };
+            let checked =
+                CheckedAccess { site, width, writes, private: false, shared: false, unread: false, only_reads: false };
             let Some(words) = self.checked_words(checked, place, plan) else { return false };
             let Some(marks) = words.marks else { return false };
             self.mark(what.site, &words, marks);

@@ -83,6 +83,7 @@ fn print(args: &Args, counts: &Counts) {
             "{} errors, {} of them false; {} executions undecided",
             counts.errors, counts.false_errors, counts.undecided
         );
+        println!("{} executions where machine code judged memory of several descriptors", counts.aliased);
         println!("{} pairs of engines in the same order, {} of them differ", counts.same_order, counts.different);
         println!("{} programs with the same pairs of lines on all engines", counts.same_lines);
         println!("{} executions that are not the program's", counts.wrong);

@@ -28,6 +28,8 @@ pub struct Counts {
     pub candidates: u64,
     /// Executions with a suspicion that was not decided.
     pub undecided: u64,
+    /// Executions in which machine code judged memory of several descriptors.
+    pub aliased: u64,
     /// Programs that two engines executed in the same order, each pair of engines once.
     pub same_order: u64,
     /// Programs of which all engines report the same pairs of lines.
@@ -73,7 +75,7 @@ impl Counts {
     }
 
     /// The names and values of the counts.
-    pub fn numbers(&self) -> [(&'static str, u64); 17] {
+    pub fn numbers(&self) -> [(&'static str, u64); 18] {
         self.clone().numbers_mut().map(|(name, number)| (name, *number))
     }
 
@@ -86,7 +88,7 @@ impl Counts {
         Some(counts)
     }
 
-    fn numbers_mut(&mut self) -> [(&'static str, &mut u64); 17] {
+    fn numbers_mut(&mut self) -> [(&'static str, &mut u64); 18] {
         [
             ("programs", &mut self.programs),
             ("kernels", &mut self.kernels),
@@ -98,6 +100,7 @@ impl Counts {
             ("errors", &mut self.errors),
             ("candidates", &mut self.candidates),
             ("undecided", &mut self.undecided),
+            ("aliased", &mut self.aliased),
             ("same_order", &mut self.same_order),
             ("same_lines", &mut self.same_lines),
             ("missed", &mut self.missed),

@@ -14,7 +14,7 @@ use spelter_shaders::image::{Descriptor, Extent, Format, Layout, Rows, TexelView
 use spelter_shaders::ir::{Kernel, Site};
 
 use super::super::Execution;
-use super::launch::{APART, FIRST, Launch, TEXELS, line};
+use super::launch::{APART, FIRST, Launch, OVERLAP, TEXELS, line};
 use super::text::OUT;
 use super::watcher::{Room, Watcher, agent, instructions};
 use super::{Home, RandomKernel, WORDS};
@@ -66,7 +66,9 @@ impl DeviceMemory {
     }
 
     fn clear(self) {
-        [FIRST, APART, TEXELS, SUMS].into_iter().for_each(|start| self.buffer(start).fill(0, 4 * u64::from(WORDS), 0));
+        [FIRST, FIRST + OVERLAP, APART, TEXELS, SUMS]
+            .into_iter()
+            .for_each(|start| self.buffer(start).fill(0, 4 * u64::from(WORDS), 0));
     }
 }
 
@@ -102,6 +104,8 @@ pub(super) struct Observed {
     pub(super) errors: Vec<Reported>,
     /// Whether a suspicion was not decided.
     pub(super) undecided: bool,
+    /// Whether machine code judged memory of several descriptors.
+    pub(super) aliased: bool,
 }
 
 /// An error of checked mode: instructions and agents.
@@ -177,10 +181,11 @@ impl Engine {
             Some(detector) => detector.restart(&detected.kernel.sites, ready.checked.launch()),
             None => detector = Some(self.detector(detected, ready)),
         }
-        let mut candidates = Vec::new();
+        let (mut candidates, mut aliased) = (Vec::new(), false);
         if let Some(detector) = &mut detector {
             observe(detected, detector)?;
             candidates.extend(detector.candidates().iter().flat_map(|kind| kind.examples.iter().copied()));
+            aliased = detector.settles_aliases();
         }
         self.detector = detector;
 
@@ -193,7 +198,7 @@ impl Engine {
         let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
         let mut errors = errors.map(|finding| reported(kernel, finding)).collect::<Result<Vec<_>, _>>()?;
         errors.sort();
-        Ok(Observed { execution, candidates, errors, undecided })
+        Ok(Observed { execution, candidates, errors, undecided, aliased })
     }
 
     /// A detector that keeps all candidates.

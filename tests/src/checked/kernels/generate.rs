@@ -19,7 +19,10 @@ impl RandomKernel {
         let mut rng = Rng::new(seed ^ 0x006b_6572_6e65_6c73);
         let (workgroups, invocations, subgroup_size) = rng.pick(&SHAPES);
         let shape = Shape { workgroups, invocations, subgroup_size };
+        // In one kernel of six two buffers are one memory, or overlap, and one of them is only read.
+        let read_and_written = rng.below(6) == 0;
         let homes: &[Home] = match rng.below(9) {
+            _ if read_and_written => &[Home::First, Home::Second],
             0 | 1 => &[Home::First],
             2 => &[Home::First, Home::First, Home::Second],
             3 => &[Home::Tile],
@@ -33,27 +36,34 @@ impl RandomKernel {
         classes.dedup();
         let style = Style {
             rules: rng.pick(&[Rules::Vulkan, Rules::Glsl450]),
-            strong: rng.pick(&[40, 75, 90, 97, 100, 100]),
+            strong: rng.pick(if read_and_written { &[90, 100, 100] } else { &[40, 75, 90, 97, 100, 100] }),
             classes,
         };
-        let kernel = Self {
-            shape,
-            rules: style.rules,
-            second: rng.pick(&[
+        let seconds: &[Second] = match read_and_written {
+            true => &[Second::Alias, Second::Alias, Second::Overlap],
+            false => &[
                 Second::Apart,
                 Second::Alias,
+                Second::Overlap,
                 Second::Elements(1),
                 Second::Elements(2),
                 Second::Elements(8),
                 Second::ElementsApart(1),
                 Second::ElementsApart(2),
-            ]),
+            ],
+        };
+        let coherent = [(); 3].map(|()| rng.below(4) > 0);
+        let kernel = Self {
+            shape,
+            rules: style.rules,
+            second: rng.pick(seconds),
+            only_read: read_and_written.then(|| rng.pick(homes)),
             texel_buffer: rng.below(2) == 0,
-            coherent: [(); 3].map(|()| rng.below(4) > 0),
+            coherent: if read_and_written { [coherent[0]; 3] } else { coherent },
             parts: Vec::new(),
             instructions: PrimaryMap::new(),
         };
-        let (atomics, fences) = (rng.below(3) > 0, rng.below(2) == 0);
+        let (atomics, fences) = (rng.below(3) > 0, rng.below(2) == 0 && !read_and_written);
         let mut maker = Maker { rng, style, homes, kernel, atomics, fences, events: 0, pushed: 0 };
         maker.parts();
         maker.returns();
@@ -137,7 +147,8 @@ impl Maker {
         let home = self.rng.pick(self.homes);
         let class = class_of(home);
         let bytes = self.kernel.element_bytes(home);
-        let atomic = self.atomics && bytes >= 4 && self.rng.below(5) < 2;
+        let only_read = self.kernel.only_read == Some(home);
+        let atomic = self.atomics && bytes >= 4 && self.rng.below(5) < 2 && !only_read;
         let made = if atomic {
             self.style.atomic_of(&mut self.rng, &[class])
         } else {
@@ -147,7 +158,7 @@ impl Maker {
                 Home::Texels => self.kernel.coherent[2],
                 Home::Tile | Home::Other => true,
             };
-            let writes = self.rng.below(2) == 0;
+            let writes = self.rng.below(2) == 0 && !only_read;
             let mut made = self.style.plain_of(&mut self.rng, class, coherent, writes);
             if let SiteAction::Read(site) | SiteAction::Write(site) = &mut made.1 {
                 // By the rules of GLSL450 a volatile access is coherent.

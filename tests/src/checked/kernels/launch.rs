@@ -20,6 +20,9 @@ pub(super) const FIRST: u64 = 0;
 pub(super) const APART: u64 = 0x1000;
 pub(super) const TEXELS: u64 = 0x2000;
 
+/// Where the second buffer begins in the first one if they overlap.
+pub(super) const OVERLAP: u64 = 8;
+
 /// Agents of all workgroups.
 const MAX_AGENTS: usize = 6;
 

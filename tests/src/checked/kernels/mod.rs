@@ -25,7 +25,7 @@ mod watcher;
 use cranelift_entity::PrimaryMap;
 use spelter_shaders::ir::{Site, SiteAction};
 
-use self::launch::{APART, FIRST, TEXELS};
+use self::launch::{APART, FIRST, OVERLAP, TEXELS};
 use super::operations::Rules;
 use super::{Effect, Shape};
 
@@ -54,6 +54,8 @@ struct RandomKernel {
     shape: Shape,
     rules: Rules,
     second: Second,
+    /// The buffer through which it never writes, if there is one.
+    only_read: Option<Home>,
     /// Whether the texels are a buffer's.
     texel_buffer: bool,
     /// Whether the buffers and the image are `Coherent`; by the rules of the Vulkan memory model accesses say so
@@ -103,6 +105,8 @@ enum Second {
     Apart,
     /// The words of the first one.
     Alias,
+    /// The words of the first one but for the first two, and two after them.
+    Overlap,
     /// Elements of this many bytes in the memory of the first one.
     Elements(u32),
     /// Elements of this many bytes in another memory.
@@ -178,6 +182,7 @@ impl RandomKernel {
     fn start(&self, home: Home) -> u64 {
         match (home, self.second) {
             (Home::Second, Second::Apart | Second::ElementsApart(_)) => APART,
+            (Home::Second, Second::Overlap) => FIRST + OVERLAP,
             // A texel buffer may be a view of the first buffer.
             (Home::Texels, Second::Apart | Second::ElementsApart(_)) => TEXELS,
             (Home::Texels, _) if !self.texel_buffer => TEXELS,
