@@ -4,6 +4,7 @@ mod bound;
 mod check;
 mod checked_fences;
 mod checked_inline;
+mod checked_many;
 mod float_mode;
 mod footprint;
 mod image;
