@@ -5,7 +5,7 @@
 use crate::common::checked::{WAW, barrier2, device, findings, rules};
 use crate::common::{COUNT, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::report::{Filter, Suppression};
-use spelter_driver::check::{Finding, Rule};
+use spelter_driver::check::{Finding, FoundPlace, Rule};
 use spelter_driver::vk::{self, AccessFlags2 as A, PipelineStageFlags2 as S};
 use spelter_driver::{Barrier2, BarrierMemory, CommandBuffer, Device, Semaphore, SemaphoreSubmit, SubmitInfo};
 
@@ -174,6 +174,24 @@ fn a_buffer_that_is_made_anew_in_each_frame_has_one_finding() {
         rules(&findings(&device, |command| words.iter().for_each(|words| fill(words, command))))
     };
     assert_eq!((both(None), both(Some("staging"))), (vec![WAW; 2], vec![WAW]));
+}
+
+/// What has no name is known by its kind, its usage and its size.
+#[test]
+fn buffers_of_different_sizes_one_after_the_other_have_findings_of_their_own() {
+    let device = device();
+    for words in [16, 32, 16, 32, 32] {
+        let words = Words::zeros(&device, words);
+        crate::common::run(&device, |command| {
+            (0..2).for_each(|word| command.fill_buffer(&words.buffer, 0, 64, word).unwrap());
+        });
+    }
+    let found = device.take_findings();
+    let of = |finding: &Finding| match &finding.memory.as_ref().unwrap().place {
+        FoundPlace::Resource(resource) => (finding.rule, resource.bytes, finding.count),
+        place => panic!("{place}"),
+    };
+    assert_eq!(found.iter().map(of).collect::<Vec<_>>(), [(WAW, 64, 2), (WAW, 128, 3)], "{found:#?}");
 }
 
 /// Fills on two queues: the first one signals value 2 of a timeline semaphore that has 1, after some stages.

@@ -5,6 +5,7 @@ mod check;
 mod checked_aliases;
 mod checked_fences;
 mod checked_inline;
+mod checked_many;
 mod float_mode;
 mod footprint;
 mod image;

@@ -12,7 +12,7 @@ use super::explanation;
 use super::finding::{Finding, FoundAccess, Hazard, Repair, Rule, Severity};
 use super::found_memory::FoundPlace;
 use super::record::Interrupted;
-use super::repair::{self, Flag, Repairs};
+use super::repair::{self, Flag, RaceAccesses, Repairs};
 use super::slice::Slice;
 use super::update::UpdatedMemory;
 
@@ -118,7 +118,8 @@ impl DispatchRun<'_> {
         let found = match (update, explanation::between_workgroups(described.language, pair)) {
             // With a lock, say, that does not order what it protects.
             (Some((repair, updates)), advice) if names.has_atomics(slice) && described.language != Language::Wgsl => {
-                let mut found = self.repairs(slice, &described, (pairs, Some(updates)), flags);
+                let race = RaceAccesses { pair: pairs, updates: Some(updates), in_update: false };
+                let mut found = self.repairs(slice, &described, race, flags);
                 found.repairs.extend(advice);
                 found.repairs.push(repair);
                 found
@@ -136,8 +137,13 @@ impl DispatchRun<'_> {
                 Repairs { repairs: atomics.into_iter().chain([repair]).collect(), ..Repairs::default() }
             }
             (None, advice) => {
-                let mut found = self.repairs(slice, &described, (pairs, None), flags);
+                let of_update = self.update_of_statement(slice, pair, place).filter(|_| may_be);
+                let race = RaceAccesses { pair: pairs, updates: None, in_update: of_update.is_some() };
+                let mut found = self.repairs(slice, &described, race, flags);
                 found.repairs.extend(advice);
+                if found.repairs.is_empty() {
+                    found.repairs.extend(of_update);
+                }
                 found
             }
         };
@@ -182,6 +188,24 @@ impl DispatchRun<'_> {
             (None, None) if is_stored_back() => Some(updated.repair(&access)),
             _ => None,
         }
+    }
+
+    /// The repair of a race of the write of an update with a read in its statement that is not the one that it pairs
+    /// with: `d[0] += d[i]` reads `d` twice.
+    fn update_of_statement(
+        &self,
+        slice: &Slice,
+        (first, second): (&FoundAccess, &FoundAccess),
+        place: Option<&FoundPlace>,
+    ) -> Option<Repair> {
+        let writes = |event: usize| slice.trace.operation(event).writes();
+        let (write, read, event) = match (writes(slice.pair.0), writes(slice.pair.1)) {
+            (true, false) => (first, second, slice.pair.0),
+            (false, true) => (second, first, slice.pair.1),
+            _ => return None,
+        };
+        let site = &self.code.all().kernel.sites[slice.events[event].site];
+        self.updated(site, place).beside_read(write, read)
     }
 
     /// The repair of a race of the read of a condition with the write that it decides about, which not each invocation

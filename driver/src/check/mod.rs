@@ -31,6 +31,7 @@ mod log;
 mod names;
 mod noted;
 mod notes;
+mod one_statement;
 mod operation;
 mod options;
 mod progress;

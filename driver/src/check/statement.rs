@@ -194,6 +194,17 @@ pub(super) fn assigns_once(line: &str) -> bool {
     statements(line).filter_map(assigned).count() == 1
 }
 
+/// Whether a line updates a place that is asked for, whatever it computes.
+pub(super) fn has_update(line: &str, is_asked_for: &dyn Fn(&str) -> bool) -> bool {
+    let updates = |text: &str, place: &str| {
+        let is_whole =
+            |right: &str, at: usize| !right[..at].ends_with(is_word) && !right[at + place.len()..].starts_with(is_word);
+        let has = |right: &str| right.match_indices(place).any(|(at, _)| is_whole(right, at));
+        assignment(text).is_none_or(|(left, right)| !left.trim_end().ends_with(place) || has(right))
+    };
+    statements(line).any(|text| assigned(text).is_some_and(|place| is_asked_for(place) && updates(text, place)))
+}
+
 /// The place to which a statement assigns.
 fn assigned(text: &str) -> Option<&str> {
     let left = match assignment(text) {
@@ -212,7 +223,7 @@ fn assignments(line: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The statements that end in a line, and the steps of loops, which their parenthesis ends; without its comment.
-fn statements(line: &str) -> impl Iterator<Item = &str> {
+pub(super) fn statements(line: &str) -> impl Iterator<Item = &str> {
     let pieces = line.split("//").next().unwrap_or(line).split_inclusive([';', '{', '}']);
     let parts = pieces.flat_map(|piece| {
         let (step, rest) = match unopened(piece) {
@@ -375,6 +386,9 @@ mod tests {
         {
             assert_eq!(of("c", line), None, "{line}");
         }
+        let has = |line: &str| has_update(line, &|place| root_of(place) == "u");
+        assert!(["u++;", "u *= 2;", "if (x) { u = u == 7 ? l : u; }", "u[1] = 2 * u[1];"].into_iter().all(has));
+        assert!(!["u = uint(l);", "u[0] = u[1];", "v += u;", "uint t = u;"].into_iter().any(has));
         assert!(is_simple("f(a[1])", "") && ["a) + (b", "f(a]", "(", ""].into_iter().all(|text| !is_simple(text, "")));
     }
 

@@ -9,9 +9,10 @@ use spelter_shaders::front::Language;
 
 use super::explanation::named;
 use super::finding::{FoundAccess, Repair};
+use super::one_statement::WrittenStatement;
 use super::statement::{
-    Function, Statement, assigns_once, conditional_statement, in_one_line, is_simple, name_of, root_of, statement,
-    two_statements, words,
+    Function, Statement, assigns_once, conditional_statement, has_update, in_one_line, is_simple, name_of, root_of,
+    statement, two_statements, words,
 };
 
 /// What an update changes, as far as its instructions tell.
@@ -94,6 +95,34 @@ impl UpdatedMemory {
         self.described(access, &update_at(access), access.quoted().and_then(of_line).as_ref())
     }
 
+    /// The repair of an update of one statement that `write` ends, and in which `read` reads the memory, too: `None` if
+    /// that is not what they are.
+    pub(super) fn beside_read(&self, write: &FoundAccess, read: &FoundAccess) -> Option<Repair> {
+        let is_of_it = |place: &str| self.has(place);
+        let whole = WrittenStatement::of(write).filter(|whole| whole.has(read, &is_of_it))?;
+        if !has_update(&whole.text, &is_of_it) {
+            return None;
+        }
+        // An operand that reads the memory is not read together with the place.
+        let reads = |found: &Statement<'_>| words(found.operand).any(|(_, word)| self.has(word));
+        let found = statement(&whole.text, &is_of_it).filter(|found| !reads(found));
+        let mut repair = self.described(write, &update_at(write), found.as_ref());
+        repair.text += &format!("; its other reads of this memory become {}", self.atomic_load("…"));
+        Some(repair)
+    }
+
+    /// The atomic read of a place, in words.
+    fn atomic_load(&self, place: &str) -> String {
+        match self.language {
+            Language::Glsl => format!(
+                "atomicLoad({place}, gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed), with \
+                 `#extension GL_KHR_memory_scope_semantics : require`"
+            ),
+            Language::Wgsl => format!("atomicLoad(&{place})"),
+            Language::Spirv => "OpAtomicLoad".to_owned(),
+        }
+    }
+
     /// The repair of an update of two statements: `read` is that of the value from which `write` writes another one.
     pub(super) fn of_two_statements(&self, write: &FoundAccess, read: &FoundAccess) -> Repair {
         let lines = read.quoted_up_to(write);
@@ -113,14 +142,9 @@ impl UpdatedMemory {
         let mut repair = self.described(write, &update_at(write), Some(&statement));
         // A branch with more in it than the update remains, and its condition reads what others update atomically.
         let place = statement.place;
-        repair.text += &match self.language {
-            Language::Glsl => format!(
-                "; a condition that remains reads it by atomicLoad({place}, gl_ScopeDevice, gl_StorageSemanticsNone, \
-                 gl_SemanticsRelaxed), with `#extension GL_KHR_memory_scope_semantics : require`"
-            ),
-            Language::Wgsl => format!("; a condition that remains reads it by atomicLoad(&{place})"),
-            Language::Spirv => String::new(),
-        };
+        if self.language != Language::Spirv {
+            repair.text += &format!("; a condition that remains reads it by {}", self.atomic_load(place));
+        }
         Some(repair)
     }
 
@@ -157,6 +181,10 @@ fn described(
             "a loop with atomicCompSwap on its bits, which are declared as a uint64_t, with `#extension \
              GL_EXT_shader_atomic_int64 : require`,"
         }
+        (Language::Glsl, Updated::Other) => "a loop with imageAtomicCompSwap",
+        (Language::Wgsl, Updated::Other) => {
+            "a loop with atomicCompareExchangeWeak on a storage buffer that has the texels,"
+        }
         (Language::Glsl, Updated::Float) => "a loop with atomicCompSwap on its bits, which are declared as a uint,",
         (Language::Glsl, _) => "a loop with atomicCompSwap",
         (Language::Wgsl, Updated::Float) => {
@@ -176,15 +204,14 @@ fn described(
             format!("an atomic operation for each component in place of {at}, since none changes a vector: {lost}")
         }
         (None, Updated::Narrow) => format!(
-            "{loops} on the word of 32 bits that contains it, or two dispatches, in place of {at}, \
-             since without extensions no atomic operation is of 8 or 16 bits: {lost}"
+            "{loops} on the word of 32 bits that contains it, in place of {at}, since without extensions no atomic \
+             operation is of 8 or 16 bits: {lost}"
         ),
-        (None, Updated::Other) => {
-            let loops = loops.trim_end_matches(',');
-            format!("{loops}, or two dispatches, in place of {at}: {lost}")
+        (None, updated) if statement.is_some() || updated == Updated::Other => {
+            format!("{loops} in place of {at}: {lost}")
         }
-        (None, _) if statement.is_some() => format!("{loops} in place of {at}: {lost}"),
         (None, _) => {
+            let loops = loops.trim_end_matches(',');
             format!("one atomic operation, or {loops}, in place of {at}: {lost}")
         }
     };

@@ -108,3 +108,23 @@ fn races_of_a_kernel_that_is_dispatched_many_times_are_counted_as_often() {
         assert!(many["count"].as_u64().unwrap() >= 10 * one["count"].as_u64().unwrap(), "{many}");
     }
 }
+
+/// The memory of the detector is for the words that are accessed, and not for those that access them.
+#[test]
+fn a_hundred_million_invocations_are_checked_in_little_memory() {
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@compute @workgroup_size(256) fn main(
+    @builtin(local_invocation_index) l: u32,
+    @builtin(workgroup_id) w: vec3<u32>,
+    @builtin(num_workgroups) n: vec3<u32>
+) {
+    if a[l] == 7u || (all(w + 1u == n) && l == 255u) { a[256] = 1u; }
+}
+";
+    let folder = Folder::with("check-bound-many", "kernel.wgsl", text);
+    let ended =
+        folder.spelter("run kernel.wgsl --bind 0.0=zeros:2K --groups 20000,20 --check --check-memory 1M --json");
+    assert_eq!(ended.status, 0, "{}{}", ended.stdout, ended.stderr);
+    let found: Json = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&found["checked"]["accesses_not_checked"], &found["findings"]), (&0.into(), &serde_json::json!([])));
+}

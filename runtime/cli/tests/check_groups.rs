@@ -70,6 +70,46 @@ fn races_of_unrolled_steps_without_barriers_are_one_report_with_one_repair() {
     run(&folder, "repaired.comp", &repaired(), options, 0);
 }
 
+/// Two loops write what a third one reads, in one order and in the other: one barrier is missing.
+#[test]
+fn races_that_one_barrier_repairs_are_one_report() {
+    let text = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@group(0) @binding(1) var<storage, read_write> o: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  for (var k = 0u; k < 8u; k++) {
+    a[k * 64u + l] = k;
+  }
+  for (var k = 8u; k < 16u; k++) {
+    a[k * 64u + l] = k;
+  }
+  var x = 0u;
+  for (var k = 0u; k < 16u; k++) {
+    x += a[k * 64u + 63u - l];
+  }
+  o[l] = x;
+}
+";
+    let folder = Folder::new("check-one-barrier");
+    let options = "--bind 0.0=zeros:4096 --bind 0.1=zeros:256 --check";
+    let ended = run(&folder, "loops.wgsl", text, options, 66);
+    let one = [
+        "error[SPELTER-RACE-RAW]: 4 data races in `a` (set 0, binding 0), from line 5 to line 12\n",
+        "= repair: storageBarrier() after the write at loops.wgsl:8:5 and before the read at loops.wgsl:12:5: before \
+         the branch or loop at loops.wgsl:11:3, where all invocations of the workgroup execute it; it orders all 4 races",
+        "= this is the first of 4: --json has each of them",
+    ];
+    assert!(one.iter().all(|part| ended.stderr.contains(part)), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("= repair: ").count(), 1, "{}", ended.stderr);
+    let found = json(&folder, &format!("run loops.wgsl {options}"), 66);
+    let findings = found["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 4, "{found}");
+    for finding in findings {
+        assert_eq!(finding["group"]["count"], 4, "{finding}");
+        assert!(finding["repair"][0]["text"].as_str().unwrap().starts_with("storageBarrier() after"), "{finding}");
+    }
+    run(&folder, "loops.wgsl", &text.replace("var x = 0u;", "var x = 0u; storageBarrier();"), options, 0);
+}
+
 /// A race for each of two barriers that are missing is a report of its own.
 #[test]
 fn races_at_different_barriers_are_no_group() {

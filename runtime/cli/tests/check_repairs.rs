@@ -485,14 +485,14 @@ fn a_barrier_within_a_statement_says_that_it_must_be_two() {
     let places = "between the read at one.comp:6 and the write at one.comp:6, which must be two statements";
     let text = "#version 450
 layout(local_size_x = 4) in;
-layout(binding = 0) buffer A { uint u; };
+layout(binding = 0) buffer A { uint u[]; };
 void main() {
   uint l = gl_LocalInvocationID.x;
-  u = u == 7 ? l : u;
+  u[l] = u[3 - l] == 7 ? l : u[l];
 }
 ";
     if has_glsl() {
-        let racy = run(&folder, "one.comp", text, "--bind 0.0=zeros:4 --check", 66);
+        let racy = run(&folder, "one.comp", text, "--bind 0.0=zeros:16 --check", 66);
         assert!(racy.stderr.contains(places), "{}", racy.stderr);
         assert!(!racy.stderr.contains("after the read at one.comp:6 and before"), "{}", racy.stderr);
     }

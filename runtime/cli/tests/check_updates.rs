@@ -261,3 +261,69 @@ void main() {
         check("two.comp", &two.replace("STATEMENT", statement), part, other);
     }
 }
+
+/// A barrier within an update is no repair where its write races with itself all the same.
+#[test]
+fn no_barrier_divides_an_update_that_races_with_itself() {
+    let folder = Folder::new("updates-itself");
+    let wgsl = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+fn other(l: u32) -> u32 { return d[l]; }
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  STATEMENT
+}
+";
+    let declared = ("read_write> d: array<u32>", "read_write> d: array<atomic<u32>>");
+    let function = ("return d[l];", "return atomicLoad(&d[l]);");
+    const GENERAL: &str = "= repair: one atomic operation, or a loop with atomicComp";
+    const OTHERS: &str = "; its other reads of this memory become atomicLoad(&…)";
+    let cases = [
+        ("d[0] += d[l];", "atomicAdd(&d[0], atomicLoad(&d[l]));", GENERAL),
+        ("d[0] = d[0] + d[l] * 3u;", "atomicAdd(&d[0], atomicLoad(&d[l]) * 3u);", GENERAL),
+        ("d[0] +=\n    d[l];", "atomicAdd(&d[0], atomicLoad(&d[l]));", GENERAL),
+        ("for (var k = 0u; k < 2u; k++) { d[0] += d[l]; }", "atomicAdd(&d[0], atomicLoad(&d[l]));", GENERAL),
+        ("d[0] += other(l);", "atomicAdd(&d[0], other(l));", "= repair: atomicAdd(&d[0], other(l)) in place of"),
+    ];
+    for (statement, repaired, part) in cases {
+        let text = wgsl.replace("STATEMENT", statement);
+        let racy = run(&folder, "itself.wgsl", &text, ONE, 66);
+        assert!(racy.stderr.contains(part) && racy.stderr.contains(OTHERS), "{text}{}", racy.stderr);
+        assert!(!racy.stderr.contains("Barrier(") && !racy.stderr.contains("two dispatches"), "{text}{}", racy.stderr);
+        let text = wgsl.replace(declared.0, declared.1).replace(function.0, function.1);
+        run(&folder, "itself.wgsl", &text.replace("STATEMENT", repaired), ONE, 0);
+    }
+    // Where the write does not, one is, and so it is in what is no update: there the write's own race is another error.
+    for (statement, divided) in [
+        ("d[l] += d[63u - l];", "let x = d[l] + d[63u - l]; storageBarrier(); d[l] = x;"),
+        ("d[l] =\n    d[l] + d[63u - l];", "let x = d[l] + d[63u - l]; storageBarrier(); d[l] = x;"),
+        ("d[0] = d[l];", "let x = d[l]; storageBarrier(); if l == 0u { d[0] = x; }"),
+    ] {
+        let text = wgsl.replace("STATEMENT", statement);
+        let racy = run(&folder, "apart.wgsl", &text, ONE, 66);
+        assert!(racy.stderr.contains("= repair: storageBarrier() "), "{text}{}", racy.stderr);
+        run(&folder, "apart.wgsl", &wgsl.replace("STATEMENT", divided), ONE, 0);
+    }
+    if !has_glsl() {
+        return;
+    }
+    let glsl = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer D { uint d[]; };
+void main() {
+  uint l = gl_LocalInvocationIndex;
+  STATEMENT
+}
+";
+    for (statement, is_divided) in [
+        ("d[0] += 1u + d[0];", false),
+        ("d[0] += d[l];", false),
+        ("for (uint k = 0; k < 2; k++) d[0] += d[l];", false),
+        ("d[0] +=\n    d[l];", false),
+        ("d[l] += d[63 - l];", true),
+    ] {
+        let text = glsl.replace("STATEMENT", statement);
+        let racy = run(&folder, "itself.comp", &text, ONE, 66);
+        assert_eq!(racy.stderr.contains("barrier()"), is_divided, "{text}{}", racy.stderr);
+        let advice = racy.stderr.contains("become atomicLoad(…, gl_ScopeDevice");
+        assert_eq!((racy.stderr.contains(GENERAL), advice), (!is_divided, !is_divided), "{text}{}", racy.stderr);
+    }
+}

@@ -80,6 +80,8 @@ pub(super) struct UnrepairedRace<'a> {
     pub(super) language: Language,
     pub(super) sites: [&'a SiteData; 2],
     pub(super) sides: &'a [RaceSide; 2],
+    /// Whether the two are of one update, which barriers must not divide if its write races with itself.
+    pub(super) in_update: bool,
     pub(super) class: Class,
     /// The memory, as a declaration names it.
     pub(super) place: String,
@@ -290,6 +292,20 @@ impl UnrepairedRace<'_> {
         trials: &mut Trials<'_>,
         seen: &mut Seen,
     ) -> Option<BarrierSearch> {
+        let divides = |(gap, _): &(Gap, _)| matches!(gap, Gap::Between { before: None, .. });
+        trials.with_own = self.in_update && attempt.gaps.iter().any(divides);
+        let found = self.silent_attempt(attempt, kinds, trials, seen);
+        trials.with_own = false;
+        found
+    }
+
+    fn silent_attempt(
+        &self,
+        attempt: &Attempt,
+        kinds: &[BarrierForm],
+        trials: &mut Trials<'_>,
+        seen: &mut Seen,
+    ) -> Option<BarrierSearch> {
         let strongest = kinds.last()?;
         let tried = trials.run(&self.with(attempt, strongest));
         seen.divergent |= tried == Tried::Diverges;
@@ -331,7 +347,10 @@ impl UnrepairedRace<'_> {
         match trials.in_all(&changed) {
             Tried::Silent => {}
             Tried::Races => {
-                seen.between_workgroups = true;
+                // The write of an update may race with itself where it does not race with the read.
+                let with_own = std::mem::take(&mut trials.with_own);
+                seen.between_workgroups |= !with_own || trials.in_all(&changed) == Tried::Races;
+                trials.with_own = with_own;
                 return None;
             }
             Tried::Diverges => {

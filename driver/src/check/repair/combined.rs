@@ -2,6 +2,7 @@
 //! repaired by all of them. Races that one lack of barriers between neighbouring lines causes become a group with one
 //! repair.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,8 +24,9 @@ use crate::check::slice::Slice;
 /// Races whose repairs are tried together, at most.
 const MAX_RACES: usize = 512;
 
-/// Races of which some are left out, at most: each is tried with those before it.
-const MAX_TRIED: usize = 16;
+/// Trials of some of the repairs together, where all of them are none, at most: those of three or four among hundreds
+/// that do not suffice beside the others are found.
+const MAX_TOGETHER: usize = 48;
 
 /// The least races of a group, and places where it needs barriers.
 const MIN_RACES: usize = 4;
@@ -36,7 +38,7 @@ const NOT_TOGETHER: &str = "; the repairs of the other races of this dispatch do
 
 /// What a repair says that was not tried beside those of other races, or without a result.
 const NOT_KNOWN: &str = "; whether it suffices beside the repairs of the other races of this dispatch is not known: \
-                         check again";
+                         make it, and check again";
 
 /// A race with a repair that trials verified.
 pub(in crate::check) struct RepairedRace {
@@ -45,6 +47,7 @@ pub(in crate::check) struct RepairedRace {
     sites: [SiteData; 2],
     /// The workgroup of both accesses.
     workgroup: Option<[u32; 3]>,
+    repair: Repair,
     verified: VerifiedChange,
 }
 
@@ -52,6 +55,7 @@ impl DispatchRun<'_> {
     /// Keeps the first repair of a race, if trials verified it, to try it with those of others.
     pub(in crate::check) fn keep_repaired(&self, race: &Finding, slice: &Slice, found: &mut Repairs) {
         let (Some(first), Some(verified)) = (&race.first, found.verified.take()) else { return };
+        let Some(repair) = found.repairs.first().cloned() else { return };
         let mut repaired = self.repaired.borrow_mut();
         if repaired.len() >= MAX_RACES {
             append(&mut found.repairs, NOT_KNOWN);
@@ -62,6 +66,7 @@ impl DispatchRun<'_> {
                 place: race.memory.as_ref().map(|memory| memory.place.clone()),
                 sites: sites.map(|site| self.code.all().kernel.sites[site].clone()),
                 workgroup: own_workgroup([first, &race.second]),
+                repair,
                 verified,
             });
         }
@@ -79,8 +84,8 @@ impl DispatchRun<'_> {
             Tried::Silent => self.group(&all),
             Tried::Unknown => self.amend(&all, NOT_KNOWN),
             Tried::Races | Tried::Diverges => {
-                let (left_out, not_known) = self.left_out(&all);
-                self.amend(&left_out, NOT_TOGETHER);
+                let LeftOut { contradict, not_known } = left_out(&all, |races| self.try_together(races));
+                self.amend(&contradict, NOT_TOGETHER);
                 self.amend(&not_known, NOT_KNOWN);
             }
         }
@@ -122,28 +127,19 @@ impl DispatchRun<'_> {
         Tried::Silent
     }
 
-    /// The races whose repairs are none beside those of the races before them, and those of which that is not known.
-    fn left_out<'r>(&self, races: &[&'r RepairedRace]) -> (Vec<&'r RepairedRace>, Vec<&'r RepairedRace>) {
-        let (tried, rest) = races.split_at(races.len().min(MAX_TRIED));
-        let (mut kept, mut left_out, mut not_known) = (Vec::new(), Vec::new(), rest.to_vec());
-        for &race in tried {
-            kept.push(race);
-            let other = match self.try_together(&kept) {
-                Tried::Silent => continue,
-                Tried::Races | Tried::Diverges => &mut left_out,
-                Tried::Unknown => &mut not_known,
-            };
-            other.extend(kept.pop());
-        }
-        (left_out, not_known)
-    }
-
-    /// Says of races between lines without a barrier that they are one.
+    /// Says of races between lines without a barrier that they are one, and of others that one barrier repairs.
     fn group(&self, races: &[&RepairedRace]) {
         let kernel = self.code.kernel();
         let text = Text::new(kernel);
         let mut open: Vec<GroupMember<'_>> = races.iter().filter_map(|race| GroupMember::new(race, &text)).collect();
         open.sort_by_key(|member| member.span);
+        let amend = |members: Vec<GroupMember<'_>>, group: FindingGroup| {
+            let group = Arc::new(group);
+            for member in members {
+                self.code.checker.amend(&member.race.identity, |finding| finding.group = Some(Arc::clone(&group)));
+            }
+        };
+        let mut others: Vec<GroupMember<'_>> = Vec::new();
         while !open.is_empty() {
             let first = open.remove(0);
             let (mut members, mut end) = (vec![first], first.span.1);
@@ -155,14 +151,61 @@ impl DispatchRun<'_> {
                 }
                 !joins
             });
-            if let Some(group) = group_of(kernel, &text, &members) {
-                let group = Arc::new(group);
-                for member in members {
-                    self.code.checker.amend(&member.race.identity, |finding| finding.group = Some(Arc::clone(&group)));
-                }
+            match group_of(kernel, &text, &members) {
+                Some(group) => amend(members, group),
+                None => others.extend(members),
+            }
+        }
+        while let Some(first) = others.first().copied() {
+            let (members, rest) = others.into_iter().partition(|member| member.has_change_of(&first));
+            others = rest;
+            if let Some(group) = group_of_one_barrier(kernel, &text, &members) {
+                amend(members, group);
             }
         }
     }
+}
+
+/// Races whose repairs are left out, so that those of the others suffice together.
+#[derive(Debug, PartialEq, Eq)]
+struct LeftOut<T> {
+    /// Those whose repairs are none beside those of races before them, nor these beside them.
+    contradict: Vec<T>,
+    /// Those of which that is not known.
+    not_known: Vec<T>,
+}
+
+/// The races that are left out of all, which are none together. They are tried by halves of what is not settled, each
+/// with those before it that suffice: most suffice, and few trials settle many of them.
+fn left_out<T: Copy>(all: &[T], mut try_together: impl FnMut(&[T]) -> Tried) -> LeftOut<T> {
+    let (mut kept, mut left_out) = (Vec::new(), LeftOut { contradict: Vec::new(), not_known: Vec::new() });
+    let halves = |part: &[T]| {
+        let (first, second) = part.split_at(part.len().div_ceil(2));
+        [second.to_vec(), first.to_vec()]
+    };
+    let (mut open, mut left) = (Vec::from(halves(all)), MAX_TOGETHER);
+    while let Some(part) = open.pop() {
+        let tried = if left > 0 { try_with(&mut kept, &part, &mut try_together) } else { Tried::Unknown };
+        left = left.saturating_sub(1);
+        match (tried, &part[..]) {
+            (Tried::Silent, _) => {}
+            (_, [_, _, ..]) if left > 0 => open.extend(halves(&part)),
+            (Tried::Races | Tried::Diverges, [one]) => left_out.contradict.push(*one),
+            _ => left_out.not_known.extend(part),
+        }
+    }
+    left_out
+}
+
+/// Tries some with those that are kept, and keeps them if they suffice.
+fn try_with<T: Copy>(kept: &mut Vec<T>, part: &[T], mut try_together: impl FnMut(&[T]) -> Tried) -> Tried {
+    let before = kept.len();
+    kept.extend(part);
+    let tried = try_together(kept);
+    if tried != Tried::Silent {
+        kept.truncate(before);
+    }
+    tried
 }
 
 /// Adds something to the first repair.
@@ -192,6 +235,11 @@ impl<'r> GroupMember<'r> {
     fn is_like(&self, other: &Self) -> bool {
         let words = |member: &Self| member.race.verified.words.as_ref().map(|words| words.barrier);
         self.race.place == other.race.place && words(self) == words(other)
+    }
+
+    /// Whether both races are about the same memory, and repaired by the same barriers in the same places.
+    fn has_change_of(&self, other: &Self) -> bool {
+        self.is_like(other) && self.race.verified.change == other.race.verified.change
     }
 }
 
@@ -230,12 +278,31 @@ fn group_of(kernel: &Kernel, text: &Text<'_>, members: &[GroupMember<'_>]) -> Op
         parts.join(", and ")
     );
     Some(FindingGroup {
-        title: format!("{count} data races in {place}, from line {} to line {}", first.line, number(last, first)),
+        title: format!("{count} data races in {place}, {}", from_to(first, last)),
         reason: format!(
             "no barrier is between the code at {first} and the code at {last}: it takes the invocations to run in \
              lockstep, which those of a subgroup need not do either"
         ),
         repair: Repair { text: repair, line: Some(first.clone()) },
+        count,
+    })
+}
+
+/// The group of some races that have one change; `None` if they are few.
+fn group_of_one_barrier(kernel: &Kernel, text: &Text<'_>, members: &[GroupMember<'_>]) -> Option<FindingGroup> {
+    let (from, to) = (members.iter().map(|m| m.span.0).min()?, members.iter().map(|m| m.span.1).max()?);
+    if members.len() < MIN_RACES {
+        return None;
+    }
+    // The accesses that are closest to the barrier tell its place best.
+    let closest = members.iter().max_by_key(|member| (member.span.0, Reverse(member.span.1)))?;
+    let line = |at: At| text.inst(at).and_then(|inst| kernel.line_of(inst));
+    let (first, last, count) = (line(from)?, line(to)?, members.len());
+    let repair = &closest.race.repair;
+    Some(FindingGroup {
+        title: format!("{count} data races in {}, {}", closest.race.place.as_ref()?, from_to(first, last)),
+        reason: "nothing orders the accesses of any of them, and one change orders them all".to_owned(),
+        repair: Repair { text: format!("{}; it orders all {count} races", repair.text), line: repair.line.clone() },
         count,
     })
 }
@@ -262,6 +329,14 @@ fn number(line: &SourceLine, first: &SourceLine) -> String {
     if line.file == first.file { line.line.to_string() } else { format!("{}:{}", line.file, line.line) }
 }
 
+/// `from line 3 to line 8`.
+fn from_to(first: &SourceLine, last: &SourceLine) -> String {
+    if (&first.file, first.line) == (&last.file, last.line) {
+        return format!("in line {}", first.line);
+    }
+    format!("from line {} to line {}", first.line, number(last, first))
+}
+
 /// `each of the lines 3, 5, 8 and lib.glsl:2`.
 fn listed(lines: &[&SourceLine], first: &SourceLine) -> String {
     let mut lines = lines.to_vec();
@@ -279,6 +354,40 @@ fn listed(lines: &[&SourceLine], first: &SourceLine) -> String {
 mod tests {
     use super::*;
 
+    /// The first of two numbers of `all` that contradict each other is kept.
+    fn without(contradictions: &[(u32, u32)], all: u32) -> (LeftOut<u32>, usize) {
+        let (all, mut trials): (Vec<u32>, usize) = ((0..all).collect(), 0);
+        let left_out = left_out(&all, |some| {
+            trials += 1;
+            assert!(some.is_sorted(), "{some:?}");
+            let has = |number: &u32| some.contains(number);
+            if contradictions.iter().any(|(one, other)| has(one) && has(other)) { Tried::Races } else { Tried::Silent }
+        });
+        (left_out, trials)
+    }
+
+    #[test]
+    fn few_trials_settle_many_repairs() {
+        let of = |contradict: &[u32]| LeftOut { contradict: contradict.to_vec(), not_known: Vec::new() };
+        assert_eq!(without(&[(0, 1)], 2), (of(&[1]), 2));
+        assert_eq!(without(&[(1, 2), (0, 3)], 4).0, of(&[2, 3]));
+        let (found, trials) = without(&[(3, 17), (3, 511), (200, 201)], 512);
+        assert_eq!(found, of(&[17, 201, 511]));
+        assert!(trials <= MAX_TOGETHER, "{trials}");
+    }
+
+    #[test]
+    fn what_too_many_trials_would_settle_is_not_known() {
+        // Each odd number contradicts the one before it.
+        let all: Vec<(u32, u32)> = (0..256).map(|number| (2 * number, 2 * number + 1)).collect();
+        let (found, trials) = without(&all, 512);
+        assert_eq!(trials, MAX_TOGETHER);
+        assert!(found.contradict.len() > 8 && found.contradict.iter().all(|number| number % 2 == 1), "{found:?}");
+        assert!(found.not_known.len() > 256 && found.not_known.is_sorted(), "{found:?}");
+        let unknown = left_out(&[0, 1, 2], |some| if some.len() > 1 { Tried::Unknown } else { Tried::Silent });
+        assert_eq!(unknown, LeftOut { contradict: vec![], not_known: vec![1, 2] });
+    }
+
     #[test]
     fn lines_of_a_group_name_their_file_if_it_is_another_one() {
         let line = |file: &str, line: u32| SourceLine { file: file.into(), line, column: 0 };
@@ -287,6 +396,8 @@ mod tests {
         assert_eq!(listed(&[0]), "line 8");
         assert_eq!(listed(&[1, 3]), "line lib.glsl:2");
         assert_eq!(listed(&[0, 1, 2, 3]), "each of the lines 3, 8 and lib.glsl:2");
+        assert_eq!(from_to(&all[2], &all[0]), "from line 3 to line 8");
+        assert_eq!(from_to(&all[1], &all[3]), "in line 2");
         assert_eq!([number(&all[2], &all[0]), number(&all[1], &all[0])], ["3", "lib.glsl:2"]);
     }
 }

@@ -161,6 +161,17 @@ pub(super) fn functions(kernel: &Kernel, sites: [&SiteData; 2]) -> &'static [&'s
     }
 }
 
+/// The two accesses of a race whose repair is sought.
+#[derive(Clone, Copy)]
+pub(super) struct RaceAccesses<'a> {
+    pub(super) pair: [&'a FoundAccess; 2],
+    /// The updates that they are parts of.
+    pub(super) updates: Option<[Update; 2]>,
+    /// Whether they are the write of an update and a read in the same statement, which no barrier may divide if the
+    /// write races with itself, too.
+    pub(super) in_update: bool,
+}
+
 /// The repairs that were found, and further reasons.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
@@ -200,26 +211,30 @@ impl DispatchRun<'_> {
         Some(self.code.all().kernel.sites.get(*site)?.clone())
     }
 
-    /// Repairs of a race of two accesses, which may be parts of updates, verified by trials. `flags` finds what may
-    /// have announced the earlier access to the later invocation.
+    /// Repairs of a race, verified by trials. `flags` finds what may have announced the earlier access to the later
+    /// invocation.
     pub(super) fn repairs<'r>(
         &self,
         slice: &Slice,
         described: &Described,
-        pair: ([&FoundAccess; 2], Option<[Update; 2]>),
+        race: RaceAccesses<'_>,
         flags: &dyn Fn() -> Option<(Vec<Flag>, Option<&'r Confirmed>)>,
     ) -> Repairs {
         if !self.can_try() {
             return Repairs { lacks_verified: true, ..Repairs::default() };
         }
-        let mut found = self.ordering(slice, described, pair);
+        let mut found = self.ordering(slice, described, race);
+        // As two atomics, or a flag, an update would lose others all the same.
+        let may_be_apart = !race.in_update;
         if found.repairs.is_empty()
+            && may_be_apart
             && described.names().language != Language::Wgsl
             && let Some((flags, guarded)) = flags()
         {
             found.repairs.extend(self.flag_repair(&flags, guarded));
         }
         if found.repairs.is_empty()
+            && may_be_apart
             && let Some((repair, verified)) = self.as_atomics(slice, described)
         {
             found.repairs.push(repair);
@@ -255,7 +270,8 @@ impl DispatchRun<'_> {
             kernel: self.code.kernel(),
             language: names.language,
             sites: data.each_ref(),
-            sides: &self.sides(slice, (pair, Some(updates))),
+            sides: &self.sides(slice, RaceAccesses { pair, updates: Some(updates), in_update: false }),
+            in_update: false,
             class: class_of(&data[0]),
             place: names.places[events[1]].to_string(),
         };
@@ -294,7 +310,7 @@ impl DispatchRun<'_> {
     }
 
     /// The two accesses of a race, or the updates that they are parts of.
-    fn sides(&self, slice: &Slice, (pair, updates): ([&FoundAccess; 2], Option<[Update; 2]>)) -> [RaceSide; 2] {
+    fn sides(&self, slice: &Slice, RaceAccesses { pair, updates, .. }: RaceAccesses<'_>) -> [RaceSide; 2] {
         let events = [slice.pair.0, slice.pair.1].map(|event| &slice.events[event]);
         [0, 1].map(|side| match updates {
             Some(updates) => {

@@ -11,11 +11,12 @@ use super::barrier::{BarrierSearch, RaceSide, UnrepairedRace, VerifiedChange};
 use super::change::{Changed, class_of};
 use super::place::Text;
 use super::trial::Trials;
-use super::{BETWEEN_WORKGROUPS, BETWEEN_WORKGROUPS_OF_ONE, NEXT_ITERATION, NO_BARRIER, Repairs, own_workgroup};
-use crate::check::confirm::Update;
+use super::{
+    BETWEEN_WORKGROUPS, BETWEEN_WORKGROUPS_OF_ONE, NEXT_ITERATION, NO_BARRIER, RaceAccesses, Repairs, own_workgroup,
+};
 use crate::check::dispatch::{Described, DispatchRun};
 use crate::check::explanation::SliceNames;
-use crate::check::finding::{FoundAccess, Repair};
+use crate::check::finding::Repair;
 use crate::check::slice::Slice;
 use crate::check::words::{self, Sides};
 
@@ -36,6 +37,7 @@ struct OrderingSearch<'a> {
     names: SliceNames<'a>,
     sites: [SiteData; 2],
     sides: [RaceSide; 2],
+    in_update: bool,
     /// Whether two invocations of one workgroup race.
     is_of_workgroup: bool,
     trials: Trials<'a>,
@@ -44,23 +46,19 @@ struct OrderingSearch<'a> {
 
 impl DispatchRun<'_> {
     /// Repairs that order the two accesses.
-    pub(super) fn ordering(
-        &self,
-        slice: &Slice,
-        described: &Described,
-        (pair, updates): ([&FoundAccess; 2], Option<[Update; 2]>),
-    ) -> Repairs {
+    pub(super) fn ordering(&self, slice: &Slice, described: &Described, race: RaceAccesses<'_>) -> Repairs {
         let names = described.names();
         let events = [slice.pair.0, slice.pair.1];
         let sites = events.map(|event| self.code.all().kernel.sites[slice.events[event].site].clone());
-        let own = own_workgroup(pair);
+        let own = own_workgroup(race.pair);
         let Some(trials) = Trials::new(self, sites.clone(), own) else { return Repairs::default() };
         let mut search = OrderingSearch {
             run: self,
             slice,
             names,
             sites,
-            sides: self.sides(slice, (pair, updates)),
+            sides: self.sides(slice, race),
+            in_update: race.in_update,
             is_of_workgroup: own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by,
             trials,
             found: Repairs::default(),
@@ -159,10 +157,10 @@ impl OrderingSearch<'_> {
     /// The barriers that order the two, whose memory is declared by this name, in the kernel or a changed one.
     fn barriers_of(&mut self, place: String, changed: Option<&Kernel>) -> BarrierSearch {
         // The race borrows what the trials are not a part of.
-        let Self { run, names, sites, sides, trials, .. } = self;
+        let Self { run, names, sites, sides, in_update, trials, .. } = self;
         let kernel = changed.unwrap_or(run.code.kernel());
-        let (language, sites) = (names.language, sites.each_ref());
-        UnrepairedRace { kernel, language, sites, sides, class: class_of(sites[0]), place }.barriers(trials)
+        let (language, sites, class) = (names.language, sites.each_ref(), class_of(&sites[0]));
+        UnrepairedRace { kernel, language, sites, sides, in_update: *in_update, class, place }.barriers(trials)
     }
 
     /// A barrier that was found comes first: it orders more than what else is there.

@@ -66,6 +66,8 @@ pub(super) type Setting = (bool, Backend);
 pub(super) struct Trials<'a> {
     pub(super) run: &'a DispatchRun<'a>,
     pair: [SiteData; 2],
+    /// Whether a race of one of the two instructions with itself counts, too.
+    pub(super) with_own: bool,
     workgroups: Workgroups,
     /// The workgroup of the race, if it runs alone.
     alone: Option<[u32; 3]>,
@@ -117,6 +119,7 @@ impl<'a> Trials<'a> {
         Some(Self {
             run,
             pair,
+            with_own: false,
             workgroups: run.workgroups.clone(),
             alone: None,
             left: MAX_WHOLE,
@@ -274,7 +277,9 @@ impl<'a> Trials<'a> {
     fn occurs_by(&mut self, backend: Backend) -> bool {
         let setting = (self.is_alone(), backend);
         known(&self.occurs, setting).unwrap_or_else(|| {
+            let with_own = std::mem::take(&mut self.with_own);
             let occurs = self.run_by(self.run.code.kernel(), backend).is_some_and(|(tried, _)| tried == Tried::Races);
+            self.with_own = with_own;
             self.occurs.push((setting, occurs));
             occurs
         })
@@ -341,8 +346,10 @@ impl<'a> Trials<'a> {
             SiteAction::Atomic { op, .. } => !op.is_load(),
             _ => false,
         };
-        let other = |one: usize| same(&self.pair[one], &sites[second]).then(|| &self.pair[1 - one]);
-        let others: Vec<_> = [other(0), other(1)].into_iter().flatten().collect();
+        let of = |one: usize| same(&self.pair[one], &sites[second]);
+        let other = |one: usize| of(one).then(|| &self.pair[1 - one]);
+        let own = |one: usize| (self.with_own && of(one)).then(|| &self.pair[one]);
+        let others: Vec<_> = [other(0), other(1), own(0), own(1)].into_iter().flatten().collect();
         if others.is_empty() {
             return Vec::new();
         }
