@@ -121,7 +121,9 @@ impl LogState {
             for (access, ordered) in &mut ordered[list as usize] {
                 if !ordered.of(cell, || self.are_ordered(cell, access, &whole)) {
                     for (earlier, hazard) in self.hazards(cell, access) {
-                        self.compare(earlier, access, &run, hazard).into_iter().for_each(|race| seen.add(race));
+                        if let Some(race) = self.compare(earlier, access, &run, hazard) {
+                            seen.add(race, self, checker);
+                        }
                     }
                 }
             }
@@ -224,8 +226,10 @@ impl LogState {
                 if before.command.is_transition() && queue == access.point.queue {
                     continue;
                 }
-                if self.lack(earlier, access, &run).is_some_and(|(lack, _)| lack != Lack::Visibility) {
-                    self.compare(earlier, access, &run, hazard).into_iter().for_each(|race| seen.add(race));
+                if self.lack(earlier, access, &run).is_some_and(|(lack, _)| lack != Lack::Visibility)
+                    && let Some(race) = self.compare(earlier, access, &run, hazard)
+                {
+                    seen.add(race, self, checker);
                 }
             }
             self.cells.set(run.clone(), Cell { write: access.id, others: 0 });
