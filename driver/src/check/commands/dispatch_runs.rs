@@ -1,7 +1,7 @@
 //! The runs of bytes that a dispatch accessed, in little memory.
 //!
-//! A kernel that accesses each second word has a run for each: a list of them takes three times the memory that they are
-//! of. So the first ones are kept, and others are read from the marks again each time that they are needed.
+//! A kernel that accesses each second word has a run for each: a list of them takes three times the kernel's memory. So
+//! the first ones are kept, and others are read from the marks again each time that they are needed.
 
 use std::collections::HashMap;
 use std::ops::Range;
