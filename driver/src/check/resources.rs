@@ -96,6 +96,12 @@ impl Resources {
         }
     }
 
+    /// The addresses where buffers and images begin and end.
+    pub(super) fn bounds(&self) -> BTreeSet<u64> {
+        let state = self.state.lock();
+        state.places.iter().flat_map(|(&(start, _), of)| [start, start.saturating_add(of.bytes)]).collect()
+    }
+
     /// The memory at these addresses, as a part of a buffer or image: of those with a name, if there are any, the
     /// smallest one.
     pub(super) fn find(&self, bytes: &Range<u64>) -> Option<FoundMemory> {
@@ -127,6 +133,7 @@ mod tests {
         resources.rename(large, None);
         assert_eq!(find(72, 80).as_deref(), Some("image 0 (of 64 bytes), bytes 8..16"));
         assert_eq!(find(128, 132).as_deref(), Some("buffer 0 (of 256 bytes), bytes 128..132"));
+        assert_eq!(resources.bounds(), [0, 64, 128, 256].map(at).into());
         resources.remove(large);
         assert_eq!(find(128, 132), None);
     }

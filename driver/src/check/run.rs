@@ -41,7 +41,7 @@ impl Code for CheckedCode {
         let began = Instant::now();
         let outcome = detected.code.run_observed(args, workgroups.clone(), scratch, &mut both);
         let grid = WorkgroupGrid { groups: args.num_workgroups, base: workgroups.base() };
-        self.checker.commands().touched(&self.checker, &self.names, (args.buffers, grid), &mut touched);
+        self.checker.commands().touched(&self.checker, &self.names, (args.buffers, grid), &touched);
         let snapshot = (copied && outcome != Outcome::OutOfMemory).then_some(&kept.snapshot);
         let (ended, elapsed) = (outcome == Outcome::Done, began.elapsed());
         self.trials.refill();

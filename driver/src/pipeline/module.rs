@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use spelter_shaders::compile::{self, Module};
+use spelter_shaders::front::wgsl::MeasuredText;
 use spelter_shaders::front::{SpecializationConstant, room};
 use spelter_shaders::ir::{Kernel, SourceLine};
 
@@ -82,9 +83,10 @@ impl ShaderModule {
     }
 
     fn from_wgsl(device: &Device, source: &str, file: Option<&str>) -> Result<Self, Error> {
-        let bytes = room::of_wgsl(source)?;
+        let text = MeasuredText::new(source)?;
+        let bytes = room::of_wgsl(text);
         let _room = Room::of(bytes)?;
-        let module = file.map_or_else(|| Module::from_wgsl(source), |file| Module::from_wgsl_named(source, file))?;
+        let module = Module::from_measured_wgsl(text, file)?;
         Ok(Self::new(device, module, SourceText::Wgsl(source.into(), file.map(Into::into)), bytes))
     }
 

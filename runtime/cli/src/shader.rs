@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use spelter::{Context, Program, Source, SpecializationConstant};
 use spelter_driver::host_memory::{GrowingRoom, Room};
 use spelter_jobs::digest;
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::spvasm::{self, Positions};
+use spelter_shaders::front::wgsl::MeasuredText;
 use spelter_shaders::front::{self, room};
 use spelter_shaders::ir::Kernel;
 
@@ -41,6 +42,8 @@ const OTHER_STAGES: [&str; 13] =
 pub(crate) struct Shader {
     path: PathBuf,
     contents: ShaderCode,
+    /// The host memory that reading the module takes, once it is known.
+    bytes_to_read: OnceLock<u64>,
 }
 
 enum ShaderCode {
@@ -103,7 +106,7 @@ pub(crate) fn load(path: &Path) -> Result<Shader, Failure> {
     };
     let bytes = bytes(path)?;
     let bytes = if matches!(language, Language::Glsl) { glsl::compile(path)? } else { bytes };
-    Ok(Shader { path: path.to_owned(), contents: contents(path, &language, bytes)? })
+    Ok(Shader::new(path, contents(path, &language, bytes)?))
 }
 
 /// The shader in standard input, whose language its first bytes show.
@@ -114,12 +117,12 @@ fn of_stdin(path: &Path) -> Result<Shader, Failure> {
         Some(magic) if [spirv_magic(), SWAPPED_MAGIC].contains(&magic) => Language::Spirv,
         _ if has_line(&bytes, "#version") => {
             let bytes = glsl::compile_text(&bytes)?;
-            return Ok(Shader { path: path.to_owned(), contents: contents(path, &Language::Glsl, bytes)? });
+            return Ok(Shader::new(path, contents(path, &Language::Glsl, bytes)?));
         }
         _ if has_line(&bytes, "OpCapability") => Language::Assembly,
         _ => Language::Wgsl,
     };
-    Ok(Shader { path: path.to_owned(), contents: contents(path, &language, bytes)? })
+    Ok(Shader::new(path, contents(path, &language, bytes)?))
 }
 
 /// Whether a line of a text starts with that word.
@@ -144,6 +147,10 @@ fn contents(path: &Path, language: &Language, bytes: Vec<u8>) -> Result<ShaderCo
 }
 
 impl Shader {
+    fn new(path: &Path, contents: ShaderCode) -> Self {
+        Self { path: path.to_owned(), contents, bytes_to_read: OnceLock::new() }
+    }
+
     /// A short text that differs for other contents.
     pub(crate) fn digest(&self) -> String {
         match &self.contents {
@@ -200,10 +207,16 @@ impl Shader {
 
     /// The shader as the reader's module.
     pub(crate) fn module(&self) -> Result<Module, Failure> {
-        let _room = self.room_to_read()?;
         let module = match &self.contents {
-            ShaderCode::Wgsl(text) => Module::from_wgsl(text),
-            ShaderCode::Spirv(words, _) => Module::from_spirv(words),
+            ShaderCode::Wgsl(text) => {
+                let text = MeasuredText::new(text).map_err(|error| self.refused(error))?;
+                let _room = self.room(*self.bytes_to_read.get_or_init(|| room::of_wgsl(text)))?;
+                Module::from_measured_wgsl(text, None)
+            }
+            ShaderCode::Spirv(words, _) => {
+                let _room = self.room_to_read()?;
+                Module::from_spirv(words)
+            }
         };
         module.map_err(|error| self.refused(error))
     }
@@ -223,10 +236,17 @@ impl Shader {
 
     /// Promises the host memory to read the module, or to translate a kernel of it.
     pub(crate) fn room_to_read(&self) -> Result<Room, Failure> {
-        let bytes = match &self.contents {
-            ShaderCode::Wgsl(text) => room::of_wgsl(text).map_err(|error| self.refused(error))?,
-            ShaderCode::Spirv(words, _) => room::of_spirv(words),
+        let bytes = match (self.bytes_to_read.get(), &self.contents) {
+            (Some(bytes), _) => *bytes,
+            (None, ShaderCode::Wgsl(text)) => {
+                room::of_wgsl(MeasuredText::new(text).map_err(|error| self.refused(error))?)
+            }
+            (None, ShaderCode::Spirv(words, _)) => room::of_spirv(words),
         };
+        self.room(*self.bytes_to_read.get_or_init(|| bytes))
+    }
+
+    fn room(&self, bytes: u64) -> Result<Room, Failure> {
         Room::of(bytes).map_err(|refused| Failure::file(&self.path, refused))
     }
 
@@ -239,11 +259,15 @@ impl Shader {
     pub(crate) fn listing(&self, text: String) -> String {
         match &self.contents {
             ShaderCode::Wgsl(_) => {
-                let shown = |line: &str| match line.strip_prefix("    ; wgsl:") {
-                    Some(place) => format!("    ; {}:{place}\n", self.path.display()),
-                    None => format!("{line}\n"),
-                };
-                text.lines().map(shown).collect()
+                let file = format!("    ; {}:", self.path.display());
+                let mut shown = String::with_capacity(text.len());
+                for line in text.split_inclusive('\n') {
+                    match line.strip_prefix("    ; wgsl:") {
+                        Some(place) => [&*file, place].into_iter().for_each(|part| shown.push_str(part)),
+                        None => shown.push_str(line),
+                    }
+                }
+                shown
             }
             ShaderCode::Spirv(..) => text,
         }

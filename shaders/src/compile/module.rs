@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::float_mode;
 use crate::front::room::HasRoom;
 use crate::front::spirv::SpirvModule;
-use crate::front::wgsl::WgslModule;
+use crate::front::wgsl::{MeasuredText, WgslModule};
 use crate::front::{Blocks, Error, Language, Remark, SpecializationConstant};
 use crate::ir::{Kernel, SourceLine};
 
@@ -33,6 +33,11 @@ impl Module {
     /// As [`Module::from_wgsl`], with the name of the text's file for messages and source lines.
     pub fn from_wgsl_named(source: &str, file: &str) -> Result<Self, Error> {
         float_mode::with_default(|| WgslModule::parse_named(source, file).map(|module| Self::Wgsl(Box::new(module))))
+    }
+
+    /// As [`Module::from_wgsl`], or [`Module::from_wgsl_named`], for a text that was measured before.
+    pub fn from_measured_wgsl(text: MeasuredText<'_>, file: Option<&str>) -> Result<Self, Error> {
+        float_mode::with_default(|| WgslModule::parse_measured(text, file).map(|module| Self::Wgsl(Box::new(module))))
     }
 
     /// A rule that a SPIR-V module breaks although it can be translated, and which other drivers do not enforce.

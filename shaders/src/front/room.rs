@@ -1,7 +1,7 @@
 //! Upper bounds of the host memory that reading a module takes. A driver asks for it before: the reader makes many
 //! small allocations, none of which can fail by itself.
 
-use super::{Error, wgsl};
+use super::wgsl::MeasuredText;
 
 /// Bytes for each byte of code and constants in SPIR-V, at most (measured: 30 for code, 75 for a large constant).
 const PER_BYTE: u64 = 128;
@@ -101,13 +101,8 @@ pub fn of_assembly(text: &[u8]) -> u64 {
 }
 
 /// Bytes to read WGSL text and to translate a kernel of it.
-///
-/// # Errors
-///
-/// The text is refused before it is read.
-pub fn of_wgsl(text: &str) -> Result<u64, Error> {
-    let parts = wgsl::measured(text)?;
-    Ok((text.len() as u64 * PER_TEXT_BYTE + parts * PER_PART).max(MIN_BYTES))
+pub fn of_wgsl(text: MeasuredText<'_>) -> u64 {
+    (text.source.len() as u64 * PER_TEXT_BYTE + text.parts * PER_PART).max(MIN_BYTES)
 }
 
 #[cfg(test)]
@@ -146,9 +141,10 @@ mod tests {
         let doubled: String = (1..13).map(|i| format!("const a{i} = array(a{}, a{});\n", i - 1, i - 1)).collect();
         let uses: String = (0..85).map(|i| format!("let x{i} = a12; ")).collect();
         let text = format!("const a0 = array<u32, 2>(1u, 2u);\n{doubled}fn f() {{ {uses} }}");
-        let bytes = of_wgsl(&text).unwrap();
+        let bytes_of = |text| MeasuredText::new(text).map(of_wgsl);
+        let bytes = bytes_of(&text).unwrap();
         assert!(bytes > 85 * 8192 * PER_PART, "{bytes}");
-        assert_eq!(of_wgsl("fn f() {}").unwrap(), MIN_BYTES);
-        assert!(of_wgsl(&"(".repeat(10_000)).is_err());
+        assert_eq!(bytes_of("fn f() {}").unwrap(), MIN_BYTES);
+        assert!(bytes_of(&"(".repeat(10_000)).is_err());
     }
 }

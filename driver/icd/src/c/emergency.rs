@@ -77,11 +77,16 @@ fn pause(retry: u32) -> Duration {
 ///
 /// One retry is too few: a thread for which the GNU C library can create no arena attempts that with each allocation,
 /// and for a moment maps 64 MiB, which may be all that the limit leaves to the other threads.
+#[inline]
 fn with_reserve(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     let memory = allocate();
-    if !memory.is_null() || size > MAX_SMALL_ALLOCATION {
-        return memory;
-    }
+    if memory.is_null() && size <= MAX_SMALL_ALLOCATION { from_reserve(allocate) } else { memory }
+}
+
+/// Out of line, so that each allocation is little more than the system's.
+#[cold]
+#[inline(never)]
+fn from_reserve(allocate: impl Fn() -> *mut u8) -> *mut u8 {
     release();
     let retry = |number| {
         if number > 0 {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use super::memory::{AccessId, Cell, Pages, Sets};
+use super::memory::{AccessId, Cell, Pages};
 use super::order::Order;
+use super::sets::Sets;
 use super::signalled::SignalUnion;
 use super::{Checker, LogState, Ordered};
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 use spelter_shaders::ir::Site;
 
-use super::memory::{PAGE, Pages};
+use super::memory::PAGE;
 
 /// An instruction, counted from 1; 0 is none.
 pub(super) type SiteNumber = u32;
@@ -57,24 +57,26 @@ pub(super) struct Mark {
     pub(super) reads: bool,
 }
 
-/// Words of a page.
-const WORDS: usize = PAGE as usize / 4;
-
 /// Pages that are found without the map.
 const RECENT: usize = 16;
 
 /// The marks of some accesses.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// Whole words.
+    words: MarkPages<4>,
+    /// Sub-word accesses.
+    bytes: MarkPages<1>,
+}
+
+/// A mark for each so many bytes of pages.
+#[derive(Debug, Default)]
+struct MarkPages<const GRAIN: u64> {
     pages: Vec<(u64, Box<[Touch]>)>,
     places: HashMap<u64, u32, FixedState>,
     recent: [u32; RECENT],
-    /// Sub-word accesses.
-    parts: Pages<Touch>,
 }
 
-impl Marks {
+impl<const GRAIN: u64> MarkPages<GRAIN> {
     /// The page with this number, for which bytes of the budget are taken if it is new.
     #[inline]
     fn page(&mut self, number: u64, budget: &mut u64) -> Option<&mut [Touch]> {
@@ -83,62 +85,75 @@ impl Marks {
             *recent = match self.places.get(&number) {
                 Some(place) => *place,
                 None => {
-                    *budget = budget.checked_sub(2 * PAGE)?;
+                    let marks = PAGE / GRAIN;
+                    *budget = budget.checked_sub(marks * size_of::<Touch>() as u64)?;
                     let place = self.pages.len() as u32;
                     self.places.insert(number, place);
-                    self.pages.push((number, vec![Touch::default(); WORDS].into_boxed_slice()));
+                    self.pages.push((number, vec![Touch::default(); marks as usize].into_boxed_slice()));
                     place
                 }
             };
         }
         let recent = *recent as usize;
-        self.pages.get_mut(recent).map(|(_, words)| &mut **words)
+        self.pages.get_mut(recent).map(|(_, marks)| &mut **marks)
     }
 
-    /// Marks whole words; false if the budget does not suffice.
     #[inline]
-    pub(super) fn touch(&mut self, words: Range<u64>, mark: Mark, budget: &mut u64) -> bool {
-        let mut at = words.start;
-        while at < words.end {
+    fn touch(&mut self, range: Range<u64>, mark: Mark, budget: &mut u64) -> bool {
+        let mut at = range.start;
+        while at < range.end {
             let Some(page) = self.page(at / PAGE, budget) else { return false };
-            page[(at % PAGE / 4) as usize].add(mark);
-            at += 4;
+            page[(at % PAGE / GRAIN) as usize].add(mark);
+            at += GRAIN;
         }
         true
     }
 
-    /// Marks bytes.
-    #[cold]
-    pub(super) fn touch_part(&mut self, bytes: Range<u64>, mark: Mark) {
-        for byte in bytes {
-            let mut touch = self.parts.at(byte);
-            touch.add(mark);
-            self.parts.set(byte..byte + 1, touch);
-        }
-    }
-
-    /// Passes the runs of equal marks: words in ascending order, then those of sub-word accesses.
-    pub(super) fn runs(&self, each: &mut impl FnMut(Range<u64>, Touch)) {
+    /// The pages, in ascending order.
+    fn pages(&self) -> impl Iterator<Item = PageOfMarks<'_>> {
         let mut order: Vec<_> = self.pages.iter().collect();
         order.sort_unstable_by_key(|(number, _)| *number);
-        let mut open: Option<(Range<u64>, Touch)> = None;
-        for (number, words) in order {
-            for (word, &touch) in words.iter().enumerate() {
-                let at = number * PAGE + 4 * word as u64;
-                match &mut open {
-                    Some((range, same)) if *same == touch && range.end == at => range.end = at + 4,
-                    _ => {
-                        let last = open.replace((at..at + 4, touch));
-                        if let Some((range, touch)) = last.filter(|(_, touch)| *touch != Touch::default()) {
-                            each(range, touch);
-                        }
-                    }
-                }
+        order.into_iter().map(|(number, marks)| PageOfMarks { start: number * PAGE, grain: GRAIN, marks })
+    }
+}
+
+impl Marks {
+    /// Marks whole words; false if the budget does not suffice.
+    #[inline]
+    pub(super) fn touch(&mut self, words: Range<u64>, mark: Mark, budget: &mut u64) -> bool {
+        self.words.touch(words, mark, budget)
+    }
+
+    /// Marks bytes; false if the budget does not suffice.
+    #[cold]
+    pub(super) fn touch_part(&mut self, bytes: Range<u64>, mark: Mark, budget: &mut u64) -> bool {
+        self.bytes.touch(bytes, mark, budget)
+    }
+
+    /// The pages of words in ascending order, then those of sub-word accesses.
+    pub(super) fn pages(&self) -> impl Iterator<Item = PageOfMarks<'_>> {
+        self.words.pages().chain(self.bytes.pages())
+    }
+}
+
+/// The marks of a page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PageOfMarks<'a> {
+    start: u64,
+    grain: u64,
+    marks: &'a [Touch],
+}
+
+impl PageOfMarks<'_> {
+    /// Passes the runs of equal marks, in ascending order.
+    pub(super) fn runs(&self, mut each: impl FnMut(Range<u64>, Touch)) {
+        let mut at = self.start;
+        for run in self.marks.chunk_by(|first, second| first == second) {
+            let end = at + run.len() as u64 * self.grain;
+            if run[0] != Touch::default() {
+                each(at..end, run[0]);
             }
+            at = end;
         }
-        if let Some((range, touch)) = open.filter(|(_, touch)| *touch != Touch::default()) {
-            each(range, touch);
-        }
-        self.parts.all(each);
     }
 }

@@ -4,10 +4,8 @@
 //! since transfers and whole buffers are large; other pages have a cell for each word, and those with sub-word accesses
 //! one for each byte.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
-
-use foldhash::fast::FixedState;
 
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 4096;
@@ -19,8 +17,8 @@ pub(super) type AccessId = u32;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Cell {
     pub(super) write: AccessId,
-    /// Other accesses that the last write does not stand for, by their index in [`Sets`]: the reads since, and what
-    /// `race.rs` says of atomics.
+    /// Other accesses that the last write does not stand for, by their index in [`Sets`](super::sets::Sets): the reads
+    /// since, and what `race.rs` says of atomics.
     pub(super) others: u32,
 }
 
@@ -313,6 +311,19 @@ impl<T: Copy + PartialEq + Default> Pages<T> {
         });
     }
 
+    /// All values of a range become the default, with others of its pages where that takes less memory.
+    pub(super) fn forget(&mut self, range: Range<u64>) {
+        for (number, part) in parts(range, CHUNK) {
+            match self.chunks.get_mut(&number) {
+                Some(PageChunk::Pages(pages)) => {
+                    parts(part, PAGE).for_each(|(number, _)| pages[number as usize] = Page::Even(T::default()));
+                }
+                Some(even) => *even = PageChunk::Even(T::default()),
+                None => {}
+            }
+        }
+    }
+
     /// Number of chunks that are even, and of pages of others.
     pub(super) fn len(&self) -> usize {
         self.chunks.values().map(|chunk| chunk.parts().len().max(1)).sum()
@@ -335,40 +346,6 @@ fn parts(range: Range<u64>, size: u64) -> impl Iterator<Item = (u64, Range<u64>)
         let base = number * size;
         (number, range.start.max(base) - base..range.end.min(base + size) - base)
     })
-}
-
-/// Sets of accesses, each stored once.
-#[derive(Debug)]
-pub(super) struct Sets {
-    /// The empty set is the first.
-    sets: Vec<Box<[AccessId]>>,
-    numbers: HashMap<Box<[AccessId]>, u32, FixedState>,
-}
-
-impl Default for Sets {
-    fn default() -> Self {
-        let mut sets = Self { sets: Vec::new(), numbers: HashMap::default() };
-        sets.number([].into());
-        sets
-    }
-}
-
-impl Sets {
-    /// The accesses of a set.
-    pub(super) fn get(&self, set: u32) -> &[AccessId] {
-        self.sets.get(set as usize).map_or(&[], |set| set)
-    }
-
-    /// The number of a set.
-    pub(super) fn number(&mut self, set: Box<[AccessId]>) -> u32 {
-        if let Some(&number) = self.numbers.get(&set) {
-            return number;
-        }
-        let number = self.sets.len() as u32;
-        self.numbers.insert(set.clone(), number);
-        self.sets.push(set);
-        number
-    }
 }
 
 #[cfg(test)]
@@ -424,6 +401,19 @@ mod tests {
     }
 
     #[test]
+    fn a_forgotten_range_has_nothing_and_takes_no_cells() {
+        let mut pages = Pages::default();
+        (0..2 * PAGE).step_by(8).for_each(|at| pages.set(at..at + 4, 1u32));
+        pages.set(CHUNK..2 * CHUNK, 2);
+        let before = pages.bytes();
+        pages.forget(PAGE..PAGE + 4);
+        assert_eq!([pages.at(0), pages.at(PAGE), pages.at(2 * PAGE - 8)], [1, 0, 0]);
+        assert_eq!(before - pages.bytes(), PAGE);
+        pages.forget(CHUNK + 8..4 * CHUNK);
+        assert_eq!([pages.at(0), pages.at(CHUNK), pages.at(3 * CHUNK)], [1, 0, 0]);
+    }
+
+    #[test]
     fn random_ranges_agree_with_a_list_of_bytes() {
         let (mut pages, mut bytes) = (Pages::default(), vec![0u32; 3 * PAGE as usize]);
         let mut state = 1u64;
@@ -451,13 +441,5 @@ mod tests {
         pages.runs([(0..3 * PAGE, ())], |(), range, value| {
             assert!(bytes[range.start as usize..range.end as usize].iter().all(|byte| *byte == value), "{range:?}");
         });
-    }
-
-    #[test]
-    fn equal_sets_are_one() {
-        let mut sets = Sets::default();
-        let one = sets.number([1, 2].into());
-        assert_eq!((sets.number([1, 2].into()), sets.number([].into())), (one, 0));
-        assert_eq!(sets.get(one), [1, 2]);
     }
 }

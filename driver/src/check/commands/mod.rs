@@ -8,6 +8,7 @@
 mod between;
 mod chain;
 mod clean;
+mod dispatch_runs;
 mod events;
 mod host;
 mod kinds;
@@ -22,7 +23,9 @@ mod record;
 mod repair;
 mod repair_trial;
 mod report;
+mod runs;
 mod scope;
+mod sets;
 mod signalled;
 mod signals;
 mod touched;
@@ -49,12 +52,13 @@ use crate::memory::Closed;
 use crate::sync::{Counter, FenceState};
 use events::{SyncEvent, SyncLog};
 pub(in crate::check) use kinds::Kinds;
-use memory::{AccessId, Cell, Pages, Sets};
+use memory::{AccessId, Cell, Pages};
 use order::{Order, Point};
 use race::CommandAccesses;
 use record::barriers;
 use report::{CommandInfo, Missing};
 use scope::{Accesses, Stage, Stages};
+use sets::Sets;
 use signalled::Signal;
 use signals::Signals;
 pub(in crate::check) use touched::{Both, Touched};
@@ -223,7 +227,7 @@ impl Commands {
         checker: &Checker,
         names: &Arc<KernelNames>,
         (buffers, grid): (&[GuestSlice], WorkgroupGrid),
-        touched: &mut Touched,
+        touched: &Touched,
     ) {
         checker.count(|counts| counts.commands_forgotten += touched.lost);
         self.state.lock().touched(checker, names, (buffers, grid), touched);

@@ -1,6 +1,6 @@
 //! The races that one command shows: those of two commands are reported together, since one dependency mends all.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
@@ -25,26 +25,37 @@ pub(super) struct SeenRace {
     pub(super) lack: Lack,
 }
 
-/// Races above which only one is kept of those of the same two accesses in [`WINDOW`] bytes: instructions that access
-/// words by turns make one for each word.
-const MAX_SEEN: usize = 1 << 14;
-
-/// See [`MAX_SEEN`].
-const WINDOW: u64 = 1 << 16;
-
-/// The races that the accesses of a command show.
+/// The races that the accesses of a command show. Instructions that access words by turns make one for each word: of
+/// those that a report does not tell apart, the first one is kept.
 #[derive(Debug, Default)]
 pub(super) struct SeenRaces {
     list: Vec<SeenRace>,
-    /// Of those beyond [`MAX_SEEN`].
-    windows: HashSet<(AccessId, AccessId, Hazard, Lack, u64), FixedState>,
+    /// What tells them apart: the accesses, what is missing, and the part of memory, by its first address.
+    kept: HashSet<(AccessId, AccessId, Hazard, Lack, u64), FixedState>,
+    /// The accesses of these races.
+    accesses: HashSet<AccessId, FixedState>,
+    /// The addresses where a buffer, an image or a descriptor of these accesses begins or ends. Reports name the same
+    /// memory for all addresses between two of them.
+    bounds: BTreeSet<u64>,
 }
 
 impl SeenRaces {
-    pub(super) fn add(&mut self, race: SeenRace) {
+    pub(super) fn add(&mut self, race: SeenRace, log: &LogState, checker: &Checker) {
+        if self.accesses.is_empty() {
+            self.bounds = checker.resources().bounds();
+        }
+        for id in [race.earlier, race.now.id] {
+            if self.accesses.insert(id) {
+                self.bounds.extend(log.info(id).command.bounds_of_descriptors());
+            }
+        }
+        self.keep(race);
+    }
+
+    fn keep(&mut self, race: SeenRace) {
         let SeenRace { earlier, now, hazard, lack, .. } = race;
-        let window = (earlier, now.id, hazard, lack, race.bytes.start / WINDOW);
-        if self.list.len() < MAX_SEEN || self.windows.insert(window) {
+        let part = self.bounds.range(..=race.bytes.start).next_back().copied().unwrap_or_default();
+        if self.kept.insert((earlier, now.id, hazard, lack, part)) {
             self.list.push(race);
         }
     }
@@ -87,7 +98,7 @@ impl LogState {
         for seen in races {
             let (finding, rule) = self.with_race(seen, needs, |race| {
                 let memory = race.memory(checker);
-                // Instructions that access words by turns make many runs of bytes.
+                // A part of a buffer or image may have another one, too.
                 let is_news = known.insert((seen.earlier, seen.now.id, seen.hazard, seen.lack, memory.place.clone()));
                 (is_news.then(|| race.finding(checker, memory, Severity::Error)), race.rule())
             });
@@ -134,16 +145,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_races_of_two_accesses_take_little_memory() {
+    fn many_races_of_two_accesses_are_one_in_each_resource() {
         let point = Point { queue: Some(0), submitted: 0, stage: Stage::Copy, access: Accesses::TRANSFER_WRITE };
         let (now, hazard, lack) = (Access { point, id: 2 }, Hazard::WriteAfterWrite, Lack::Order);
-        let mut seen = SeenRaces::default();
-        let mut add = |earlier, at| seen.add(SeenRace { earlier, now, bytes: at..at + 4, hazard, lack });
-        let bytes = 8 * MAX_SEEN as u64 * 100;
-        (0..bytes).step_by(8).for_each(|at| add(1, at));
-        // Another pair is seen all the same.
-        add(3, 0);
-        assert_eq!(seen.list.len() as u64, MAX_SEEN as u64 + bytes.div_ceil(WINDOW) - 8 * MAX_SEEN as u64 / WINDOW + 1);
-        assert_eq!(seen.list.last().map(|race| race.earlier), Some(3));
+        // Two buffers of 32 KiB and of 64 bytes, without memory between them.
+        let bounds = BTreeSet::from([0x1_0000, 0x1_8000, 0x1_8040]);
+        let mut seen = SeenRaces { bounds, ..SeenRaces::default() };
+        for at in (0x1_0000..0x1_8040).step_by(8) {
+            seen.keep(SeenRace { earlier: 1, now, bytes: at..at + 4, hazard, lack });
+            seen.keep(SeenRace { earlier: 3, now, bytes: at..at + 4, hazard, lack });
+        }
+        let kept: Vec<_> = seen.list.iter().map(|race| (race.earlier, race.bytes.clone())).collect();
+        let [first, second] = [0x1_0000, 0x1_8000].map(|at| at..at + 4);
+        assert_eq!(kept, [(1, first.clone()), (3, first), (1, second.clone()), (3, second)]);
     }
 }

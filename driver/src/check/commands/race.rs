@@ -1,13 +1,14 @@
 //! Compares an access with the last ones to the same bytes, and takes its place among them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
 use smallvec::{SmallVec, smallvec};
 
-use super::memory::{AccessId, Cell};
+use super::dispatch_runs::{DispatchRuns, NumberedRange};
+use super::memory::{AccessId, Cell, PAGE};
 use super::order::Lack;
 use super::pairs::{SeenRace, SeenRaces};
 use super::record::extent;
@@ -26,16 +27,19 @@ struct AccessKind {
 
 /// What a command accesses: ranges, each with the accesses to all of its bytes.
 #[derive(Debug, Default)]
-pub(super) struct CommandAccesses {
+pub(super) struct CommandAccesses<'a> {
     /// The different lists of accesses, reads before writes.
     lists: Vec<SmallVec<[Access; 2]>>,
     /// Ranges, each with the number of its list.
-    ranges: Vec<(Range<u64>, u32)>,
+    ranges: Vec<NumberedRange>,
+    /// Those of a dispatch.
+    runs: Option<&'a DispatchRuns<'a>>,
 }
 
-impl CommandAccesses {
-    pub(super) fn new(lists: Vec<SmallVec<[Access; 2]>>, ranges: Vec<(Range<u64>, u32)>) -> Self {
-        Self { lists, ranges }
+impl<'a> CommandAccesses<'a> {
+    /// Of a dispatch: the accesses for each of its touches.
+    pub(super) fn of_dispatch(lists: Vec<SmallVec<[Access; 2]>>, runs: &'a DispatchRuns<'a>) -> Self {
+        Self { lists, ranges: Vec::new(), runs: Some(runs) }
     }
 
     /// One access to one range.
@@ -52,21 +56,46 @@ impl CommandAccesses {
         self.ranges.extend(ranges.into_iter().map(|range| (range, list)));
     }
 
-    /// Each access, with each of its ranges.
-    pub(super) fn each(&self) -> impl Iterator<Item = (&Access, &Range<u64>)> {
-        self.ranges
-            .iter()
-            .flat_map(|(range, list)| self.lists[*list as usize].iter().map(move |access| (access, range)))
+    /// Passes all ranges, some at a time.
+    fn each_ranges(&self, mut each: impl FnMut(&[NumberedRange])) {
+        let mut some = |ranges: &[NumberedRange]| ranges.chunks(MAX_PASSED).for_each(&mut each);
+        match self.runs {
+            Some(runs) => runs.each(some),
+            None => some(&self.ranges),
+        }
+    }
+
+    /// Passes each access, with each of its ranges.
+    pub(super) fn each(&self, mut each: impl FnMut(&Access, &Range<u64>)) {
+        self.each_ranges(|ranges| {
+            for (range, list) in ranges {
+                self.lists[*list as usize].iter().for_each(|access| each(access, range));
+            }
+        });
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.ranges.is_empty() && self.runs.is_none()
     }
 
     /// A range that contains all of it.
     fn extent(&self) -> Range<u64> {
-        extent(self.ranges.iter().map(|(range, _)| range))
+        self.runs.map_or_else(|| extent(self.ranges.iter().map(|(range, _)| range)), DispatchRuns::extent)
     }
+}
+
+/// Bytes of the cells of a page that has one for each word.
+const PAGE_OF_WORDS: u64 = PAGE / 4 * size_of::<Cell>() as u64;
+
+/// Ranges that are passed at once.
+const MAX_PASSED: usize = 1024;
+
+/// Bytes of the cells that some ranges may need, at most: of the pages where they begin and end.
+fn max_bytes_of_cells(ranges: &[NumberedRange]) -> u64 {
+    let [Some((first, _)), Some((last, _))] = [ranges.first(), ranges.last()] else { return 0 };
+    // Those of several kinds of accesses do not ascend.
+    let spanned = last.end.checked_sub(first.start).map_or(u64::MAX, |bytes| bytes / PAGE + 2);
+    spanned.min(2 * ranges.len() as u64) * PAGE * size_of::<Cell>() as u64
 }
 
 /// What was found for some keys, of which the last one is asked most often.
@@ -101,14 +130,14 @@ impl LogState {
     ///
     /// Instructions that access words by turns make many runs, which have few different cells: what was found of a cell
     /// and an access for all memory of the command is found once.
-    pub(super) fn accesses(&mut self, checker: &Checker, of: &CommandAccesses) {
+    pub(super) fn accesses(&mut self, checker: &Checker, of: &CommandAccesses<'_>) {
         self.compare_all(checker, of);
-        self.place(of);
+        self.place(checker, of);
         self.close(checker, of);
     }
 
     /// Compares accesses with the earlier ones.
-    pub(super) fn compare_all(&mut self, checker: &Checker, of: &CommandAccesses) {
+    pub(super) fn compare_all(&mut self, checker: &Checker, of: &CommandAccesses<'_>) {
         let whole = of.extent();
         let with_answers = |list: &SmallVec<[Access; 2]>| -> SmallVec<[(Access, AnswerCache<Cell, bool>); 2]> {
             list.iter().map(|access| (*access, AnswerCache::default())).collect()
@@ -117,21 +146,25 @@ impl LogState {
         let mut seen = SeenRaces::default();
         // No comparison changes the cells.
         let cells = std::mem::take(&mut self.cells);
-        cells.runs(of.ranges.iter().cloned(), |&list, run, cell| {
+        let mut compare = |&list: &u32, run: Range<u64>, cell| {
             for (access, ordered) in &mut ordered[list as usize] {
                 if !ordered.of(cell, || self.are_ordered(cell, access, &whole)) {
                     for (earlier, hazard) in self.hazards(cell, access) {
-                        self.compare(earlier, access, &run, hazard).into_iter().for_each(|race| seen.add(race));
+                        if let Some(race) = self.compare(earlier, access, &run, hazard) {
+                            seen.add(race, self, checker);
+                        }
                     }
                 }
             }
-        });
+        };
+        of.each_ranges(|ranges| cells.runs(ranges.iter().cloned(), &mut compare));
         self.cells = cells;
         self.report_races(checker, &seen);
     }
 
-    /// Accesses take their places.
-    pub(super) fn place(&mut self, of: &CommandAccesses) {
+    /// Accesses take their places. If that takes more memory than the log may have, others do not, and what is known of
+    /// their memory is forgotten: what an access that is not known comes after must not be compared with later ones.
+    pub(super) fn place(&mut self, checker: &Checker, of: &CommandAccesses<'_>) {
         let kept = |list: &SmallVec<[Access; 2]>| {
             let kinds = list.iter().map(|access| self.kind(access.id));
             // Of an atomic write it depends on the bytes what it stands for.
@@ -140,15 +173,32 @@ impl LogState {
         };
         let mut after: Vec<Option<AnswerCache<Cell, Cell>>> = of.lists.iter().map(kept).collect();
         let mut cells = std::mem::take(&mut self.cells);
-        cells.update(of.ranges.iter().cloned(), |&list, run, cell| {
+        let mut update = |&list: &u32, run: Range<u64>, cell| {
             let accesses = &of.lists[list as usize];
             let mut after_all = || accesses.iter().fold(cell, |cell, access| self.after(cell, access, &run));
             match &mut after[list as usize] {
                 Some(known) => known.of(cell, after_all),
                 None => after_all(),
             }
+        };
+        // The log is cleaned when it has so many pages: no later than then.
+        let max = (checker.options.memory / 4).max(checker.options.log_accesses as u64 * PAGE_OF_WORDS);
+        let (mut growth, mut is_full) = (0, false);
+        of.each_ranges(|ranges| {
+            if is_full {
+                return ranges.iter().for_each(|(range, _)| cells.forget(range.clone()));
+            }
+            cells.update(ranges.iter().cloned(), &mut update);
+            growth += max_bytes_of_cells(ranges);
+            if growth > max / 4 {
+                (growth, is_full) = (0, cells.bytes() > max);
+            }
         });
         self.cells = cells;
+        if is_full {
+            let lost: HashSet<AccessId, FixedState> = of.lists.iter().flatten().map(|access| access.id).collect();
+            checker.count(|counts| counts.commands_forgotten += lost.len() as u64);
+        }
     }
 
     /// The cell of some bytes after an access. While no batch is submitted, nothing can race with what the host does:
@@ -224,8 +274,10 @@ impl LogState {
                 if before.command.is_transition() && queue == access.point.queue {
                     continue;
                 }
-                if self.lack(earlier, access, &run).is_some_and(|(lack, _)| lack != Lack::Visibility) {
-                    self.compare(earlier, access, &run, hazard).into_iter().for_each(|race| seen.add(race));
+                if self.lack(earlier, access, &run).is_some_and(|(lack, _)| lack != Lack::Visibility)
+                    && let Some(race) = self.compare(earlier, access, &run, hazard)
+                {
+                    seen.add(race, self, checker);
                 }
             }
             self.cells.set(run.clone(), Cell { write: access.id, others: 0 });
@@ -291,5 +343,37 @@ impl LogState {
         others.sort_unstable();
         others.dedup();
         self.sets.number(others.into_vec().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spelter_shaders::schedule::Schedule;
+
+    use super::*;
+    use crate::check::CheckOptions;
+    use crate::check::commands::order::Point;
+    use crate::check::commands::trap::host_at;
+
+    #[test]
+    fn cells_of_words_by_turns_are_bounded() {
+        let options = CheckOptions { memory: 1 << 20, log_accesses: 1, ..CheckOptions::default() };
+        let checker = Checker::new(options, Schedule::Ascending, 0..0, None, None);
+        let forgotten = [16 << 10, 8 << 20].map(|bytes: u64| {
+            let mut log = LogState::default();
+            let (access, submitted) = (Accesses::TRANSFER_WRITE, log.events.next());
+            let point = Point { queue: Some(0), submitted, stage: Stage::Copy, access };
+            let order = log.order(point, 0..bytes);
+            let id = log.access(order, &host_at(None), None, None);
+            let mut all = CommandAccesses::default();
+            all.add(Access { point, id }, (0..bytes).step_by(8).map(|at| at..at + 4));
+            let before = checker.stats().commands_forgotten;
+            log.place(&checker, &all);
+            assert!(log.cells.bytes() < 1 << 19, "{} bytes for {bytes}", log.cells.bytes());
+            assert_eq!([log.cells.at(0).write, log.cells.at(4).write], [id, 0]);
+            assert_eq!(log.cells.at(bytes - 8).write, if bytes > 1 << 20 { 0 } else { id });
+            checker.stats().commands_forgotten - before
+        });
+        assert_eq!(forgotten, [0, 1]);
     }
 }

@@ -8,11 +8,11 @@ use foldhash::fast::FixedState;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::Site;
 
+use super::dispatch_runs::DispatchRuns;
 use super::events::{Barrier, SyncEvent};
-use super::marks::Touch;
 use super::order::Point;
 use super::pairs::SeenRaces;
-use super::race::{AnswerCache, CommandAccesses};
+use super::race::CommandAccesses;
 use super::report::{self, CommandInfo};
 use super::scope::{Accesses, Side, Stage, Stages};
 use super::signalled::Signal;
@@ -140,19 +140,12 @@ impl LogState {
         checker: &Checker,
         names: &Arc<KernelNames>,
         (buffers, grid): (&[GuestSlice], WorkgroupGrid),
-        touched: &mut Touched,
+        touched: &Touched,
     ) {
-        let (mut touches, mut numbers, mut ranges) = (Vec::new(), AnswerCache::default(), Vec::new());
-        touched.runs(|range, touch| {
-            let new = || {
-                touches.push(touch);
-                touches.len() as u32 - 1
-            };
-            ranges.push((range, numbers.of(touch, new)));
-        });
+        let runs = DispatchRuns::new(touched);
         let Some(current) = self.current.clone() else { return };
         let info = Arc::new(current.info.of_kernel(names, buffers, grid));
-        let extent = extent(ranges.iter().map(|(range, _)| range));
+        let extent = runs.extent();
         let mut orders: HashMap<Accesses, u32, FixedState> = HashMap::default();
         let mut known: HashMap<(Site, bool), Access, FixedState> = HashMap::default();
         let mut access = |site, writes| {
@@ -167,14 +160,14 @@ impl LogState {
                 Access { point, id }
             })
         };
-        let lists = touches.into_iter().map(|touch: Touch| {
+        let lists = runs.touches().iter().map(|touch| {
             // An instruction that writes may stand for a load, too (`Kernel::updates`): the read is the first of the
             // two.
             let updates = touch.write().filter(|&site| touch.read().is_none() && touched.is_update(site));
             let sites = [(touch.read().or(updates), false), (touch.write(), true)];
             sites.into_iter().filter_map(|(site, writes)| Some(access(site?, writes))).collect()
         });
-        let all = CommandAccesses::new(lists.collect(), ranges);
+        let all = CommandAccesses::of_dispatch(lists.collect(), &runs);
         self.accesses(checker, &all);
     }
 }

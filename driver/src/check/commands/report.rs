@@ -99,6 +99,12 @@ impl CommandInfo {
         self.transition
     }
 
+    /// The addresses where the memory of its descriptors begins and ends.
+    pub(super) fn bounds_of_descriptors(&self) -> impl Iterator<Item = u64> {
+        let buffers = self.kernel.iter().flat_map(|kernel| &*kernel.buffers);
+        buffers.flat_map(|buffer| [0, buffer.len()].map(|end| (buffer.address() as u64).saturating_add(end)))
+    }
+
     /// Bytes of host memory that it occupies, about.
     pub(super) fn bytes(&self) -> u64 {
         let buffers = self.kernel.as_ref().map_or(0, |kernel| size_of_val(&*kernel.buffers));

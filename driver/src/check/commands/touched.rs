@@ -12,7 +12,8 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{AtomicOp, Scope, Site, SiteAction};
 
 use super::kinds::{Kind, Kinds};
-use super::marks::{Mark, Marks, SiteNumber, Touch};
+use super::marks::{Mark, Marks, SiteNumber};
+use super::runs::{MarkedGranule, MarkedPart, fill};
 
 /// What a dispatch touched so far.
 #[derive(Debug)]
@@ -127,7 +128,7 @@ impl Touched {
     }
 
     #[inline]
-    fn touch(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
+    pub(super) fn touch(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
         let Memory::Device(address) = target.memory else { return };
         let Some(&(_, reads)) = self.actions.get(site.as_u32() as usize) else { return };
         self.references[site.as_u32() as usize] = target.reference;
@@ -136,14 +137,16 @@ impl Touched {
         let bytes = address..address.saturating_add(target.bytes.into());
         let kind = self.kinds.as_ref().map_or(Kind::Storage, |kinds| kinds.of(site, target.reference));
         let mark = Mark { number, wrote, reads };
-        let marks = &mut self.marks[kind as usize];
-        if !(bytes.start.is_multiple_of(4) && bytes.end.is_multiple_of(4)) {
-            return marks.touch_part(bytes, mark);
-        }
-        if kind == Kind::Storage && self.mark(number, bytes.clone(), (wrote, reads)) {
+        let are_words = bytes.start.is_multiple_of(4) && bytes.end.is_multiple_of(4);
+        if are_words && kind == Kind::Storage && self.mark(number, bytes.clone(), (wrote, reads)) {
             return;
         }
-        if !self.marks[kind as usize].touch(bytes, mark, &mut self.budget) {
+        let marks = &mut self.marks[kind as usize];
+        let is_marked = match are_words {
+            true => marks.touch(bytes, mark, &mut self.budget),
+            false => marks.touch_part(bytes, mark, &mut self.budget),
+        };
+        if !is_marked {
             self.lost += 1;
         }
     }
@@ -182,22 +185,24 @@ impl Touched {
         true
     }
 
-    /// Passes the runs of bytes that the same instructions accessed, for each kind of access: words in ascending
-    /// order, then those of sub-word accesses. The marks go.
-    pub(super) fn runs(&mut self, mut each: impl FnMut(Range<u64>, Touch)) {
-        let planes = self.planes.take();
-        let marked = std::mem::take(&mut self.marked);
-        if let Some(planes) = planes {
-            runs_of_marks(&planes, marked, &mut each);
-        }
-        for MarksApart { start, grain, planes, kinds, .. } in std::mem::take(&mut self.apart) {
-            let granules = (0..).take_while(|granule| planes.cover(&(granule * GRANULE..(granule + 1) * GRANULE)));
-            let address = |cell: u64| start + cell / 4 * u64::from(grain);
-            runs_of_marks(&planes, granules.map(|granule| (granule, kinds)), &mut |cells, touch| {
-                each(address(cells.start)..address(cells.end), touch);
-            });
-        }
-        self.marks.iter().for_each(|marks| marks.runs(&mut each));
+    /// The marks, in ascending order for each kind of access: those of words, then those of sub-word accesses.
+    pub(super) fn parts(&self) -> impl Iterator<Item = MarkedPart<'_>> {
+        let words = self.planes.iter().flat_map(move |planes| {
+            let part = move |(&granule, &kinds): (&u64, &[bool; 2])| {
+                let (base, grain, is_shared) = (0, 4, true);
+                MarkedPart::Granule(MarkedGranule { planes, granule, kinds, base, grain, is_shared })
+            };
+            self.marked.iter().map(part)
+        });
+        let apart = self.apart.iter().flat_map(|marks| {
+            let (planes, kinds, base, grain) = (&*marks.planes, marks.kinds, marks.start, u64::from(marks.grain));
+            let granules = (0..).take_while(move |granule| planes.cover(&(granule * GRANULE..(granule + 1) * GRANULE)));
+            let is_shared = false;
+            let part = move |granule| MarkedGranule { planes, granule, kinds, base, grain, is_shared };
+            granules.map(move |granule| MarkedPart::Granule(part(granule)))
+        });
+        let others = self.marks.iter().flat_map(Marks::pages).map(MarkedPart::Page);
+        words.chain(apart).chain(others)
     }
 
     /// Memory for the marks of descriptors whose memory has accesses of another kind, or of less than a word. `None` if
@@ -232,65 +237,6 @@ impl Touched {
     }
 }
 
-/// Passes the runs of marks of granules, each with the kinds of marks that it may have, and removes the marks.
-fn runs_of_marks(
-    planes: &Planes,
-    marked: impl IntoIterator<Item = (u64, [bool; 2])>,
-    each: &mut impl FnMut(Range<u64>, Touch),
-) {
-    let mut last: Option<(Range<u64>, Touch)> = None;
-    let mut copies = [const { Vec::new() }; 2];
-    for (granule, marked) in marked {
-        let range = granule * GRANULE..(granule + 1) * GRANULE;
-        let slices = [Plane::Wrote, Plane::HasRead].map(|plane| planes.slice(plane, range.clone()));
-        // Most granules have marks of one kind only: the others are not looked at.
-        for ((slice, marks), _) in slices.iter().zip(&mut copies).zip(marked).filter(|(_, marked)| *marked) {
-            marks.resize(slice.len() as usize, 0);
-            slice.read(0, marks);
-        }
-        let [writes, reads] = &copies;
-        let (mut at, words) = (0, slices[0].len() as usize);
-        let mut has_marks: Option<Range<usize>> = None;
-        while at < words {
-            let (write, read, end) = match marked {
-                [true, true] => (writes[at], reads[at], at + run(&writes[at..], &reads[at..])),
-                [true, false] => (writes[at], 0, at + run_of(&writes[at..])),
-                [false, true] => (0, reads[at], at + run_of(&reads[at..])),
-                [false, false] => (0, 0, words),
-            };
-            if (write, read) != (0, 0) {
-                has_marks = Some(has_marks.map_or(at, |known| known.start)..end);
-                let address = |word: usize| granule * GRANULE + 4 * word as u64;
-                let touch = Touch::new(write.into(), read.into());
-                match &mut last {
-                    Some((range, same)) if *same == touch && range.end == address(at) => range.end = address(end),
-                    _ => {
-                        let before = last.replace((address(at)..address(end), touch));
-                        before.into_iter().for_each(|(range, touch)| each(range, touch));
-                    }
-                }
-            }
-            at = end;
-        }
-        // At once: runs may be as short as a word.
-        let has_marks = has_marks.unwrap_or_default();
-        for (slice, _) in slices.iter().zip(marked).filter(|(_, marked)| *marked && !has_marks.is_empty()) {
-            fill(slice.slice(has_marks.start as u64, has_marks.len() as u64), 0);
-        }
-    }
-    last.into_iter().for_each(|(range, touch)| each(range, touch));
-}
-
-/// Sets all marks of a part of a plane.
-#[inline]
-fn fill(marks: GuestSlice, mark: u8) {
-    let whole = marks.len() / 4 * 4;
-    if whole > 0 {
-        marks.fill(0, whole, u32::from_ne_bytes([mark; 4]));
-    }
-    (whole..marks.len()).for_each(|at| marks.store_u8(at, mark));
-}
-
 /// The memory of lanes that follow each other and access consecutive words of a granule, and the first of the lanes.
 fn row(active: u16, target: Target, offsets: &[u32; 16]) -> Option<(u32, Target)> {
     let (first, count) = (active.trailing_zeros(), active.count_ones());
@@ -305,23 +251,6 @@ fn row(active: u16, target: Target, offsets: &[u32; 16]) -> Option<(u32, Target)
     let bytes = 4 * count;
     let in_granule = start % GRANULE + u64::from(bytes) <= GRANULE;
     (are_consecutive && in_granule).then_some((first, Target { memory: Memory::Device(start), bytes, ..target }))
-}
-
-/// The number of words from the first on with the same marks.
-fn run(writes: &[u8], reads: &[u8]) -> usize {
-    let (Some(&write), Some(&read)) = (writes.first(), reads.first()) else { return 0 };
-    // Most runs are long.
-    let same = writes.as_chunks::<16>().0.iter().zip(reads.as_chunks::<16>().0);
-    let whole = same.take_while(|(writes, reads)| **writes == [write; 16] && **reads == [read; 16]).count() * 16;
-    let tail = writes[whole..].iter().zip(&reads[whole..]);
-    whole + tail.take_while(|&(&a, &b)| (a, b) == (write, read)).count()
-}
-
-/// The number of marks from the first on that are the same.
-fn run_of(marks: &[u8]) -> usize {
-    let Some(&mark) = marks.first() else { return 0 };
-    let whole = marks.as_chunks::<32>().0.iter().take_while(|marks| **marks == [mark; 32]).count() * 32;
-    whole + marks[whole..].iter().take_while(|&&other| other == mark).count()
 }
 
 /// An observer that passes everything on to another one.
@@ -394,26 +323,6 @@ mod tests {
 
     use super::*;
 
-    const BY: Invocation = Invocation { workgroup: 2, local: 5 };
-
-    #[test]
-    fn runs_of_words_and_of_sub_word_accesses() {
-        let access = AccessSite { class: StorageClass::Uniform, non_private: false, volatile: false, scope: None };
-        let sites = [SiteAction::Write(access), SiteAction::Read(access)];
-        let mut touched = Touched::new(sites.iter(), None, u64::MAX);
-        let target = |address, bytes| Target { memory: Memory::Device(address), bytes, reference: 3 };
-        for word in 0..1030 {
-            touched.touch(BY, Site::from_u32(0), target(4088 + 4 * word, 4), true);
-        }
-        touched.touch(BY, Site::from_u32(1), target(4096, 16), false);
-        touched.touch(BY, Site::from_u32(1), target(9001, 2), false);
-        let mut list = Vec::new();
-        touched.runs(|range, touch| list.push((range, touch.numbers())));
-        assert_eq!(list, [(4088..4096, (1, 0)), (4096..4112, (1, 2)), (4112..8208, (1, 0)), (9001..9003, (0, 2))]);
-        assert_eq!(touched.reference(Site::from_u32(1)), 3);
-        assert_eq!(touched.example(Site::from_u32(1)), Some((4096, BY)));
-    }
-
     #[test]
     fn marks_apart_count_with_each_plane_that_they_may_need() {
         let access = AccessSite { class: StorageClass::Uniform, non_private: false, volatile: false, scope: None };
@@ -445,37 +354,5 @@ mod tests {
         assert_eq!([of(0x0101, &offsets), of(0x0100, &offsets), of(0, &offsets)], [None; 3]);
         let at_end = offsets.map(|offset| GRANULE as u32 - 150 + offset);
         assert_eq!(of(0xffff, &at_end), None, "some are of the next granule");
-    }
-
-    #[test]
-    fn runs_of_marked_words_cross_granules_and_leave_no_mark() {
-        let access = AccessSite { class: StorageClass::Uniform, non_private: false, volatile: false, scope: None };
-        let sites = [SiteAction::Write(access), SiteAction::Read(access)];
-        let planes = Planes::new(0..3 * GRANULE).unwrap();
-        for _ in 0..2 {
-            let mut touched = Touched::new(sites.iter(), Some(Arc::clone(&planes)), u64::MAX);
-            let mut touch = |site, address, bytes| {
-                let target = Target { memory: Memory::Device(address), bytes, reference: 3 };
-                touched.touch(BY, Site::from_u32(site), target, site == 0);
-            };
-            (0..50).for_each(|word| touch(0, GRANULE - 100 + 4 * word, 4));
-            touch(1, GRANULE, 8);
-            touch(1, 16, 4);
-            touch(1, 4 * GRANULE, 4);
-            let mut list = Vec::new();
-            touched.runs(|range, touch| list.push((range, touch.numbers())));
-            let after = GRANULE + 8..GRANULE + 100;
-            let beyond = 4 * GRANULE..4 * GRANULE + 4;
-            assert_eq!(
-                list,
-                [
-                    (16..20, (0, 2)),
-                    (GRANULE - 100..GRANULE, (1, 0)),
-                    (GRANULE..GRANULE + 8, (1, 2)),
-                    (after, (1, 0)),
-                    (beyond, (0, 2))
-                ]
-            );
-        }
     }
 }

@@ -34,9 +34,12 @@ impl Trap {
 
 impl LogState {
     /// Closes what commands access of mapped memory.
-    pub(super) fn close(&self, checker: &Checker, list: &CommandAccesses) {
+    pub(super) fn close(&self, checker: &Checker, list: &CommandAccesses<'_>) {
         let Some(trap) = &checker.trap else { return };
-        for (access, range) in list.each().filter(|(access, _)| access.point.queue.is_some()) {
+        list.each(|access, range| {
+            if access.point.queue.is_none() {
+                return;
+            }
             let wanted = if access.point.access.writes() { Closed::ForAll } else { Closed::ForWrites };
             for mapped in &self.mapped {
                 let both = range.start.max(mapped.start)..range.end.min(mapped.end);
@@ -44,7 +47,7 @@ impl LogState {
                     trap.view.close(trap.offsets(&both), wanted);
                 }
             }
-        }
+        });
     }
 
     /// Memory is mapped, or no longer.
@@ -78,7 +81,7 @@ impl LogState {
         // nothing is reported in vain.
         let max = if writes { MAX_INSTRUCTION_BYTES } else { 1 };
         let end = (byte + max).min((byte & !(PAGE - 1)) + PAGE);
-        self.place(&CommandAccesses::one(now, byte..end));
+        self.place(checker, &CommandAccesses::one(now, byte..end));
         self.closed(&(byte & !(PAGE - 1)..(byte & !(PAGE - 1)) + PAGE))
     }
 

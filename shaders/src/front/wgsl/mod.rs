@@ -61,11 +61,16 @@ impl WgslModule {
 
     /// As [`WgslModule::parse`], with the name of the text's file for messages and source lines.
     pub fn parse_named(source: &str, file: &str) -> Result<Self, Error> {
-        Self::parsed(source, file).map_err(|error| in_file(error, file))
+        Self::parse_measured(MeasuredText::new(source).map_err(|error| in_file(error, file))?, Some(file))
+    }
+
+    /// As [`WgslModule::parse`], or [`WgslModule::parse_named`], for a text that was measured before.
+    pub fn parse_measured(text: MeasuredText<'_>, file: Option<&str>) -> Result<Self, Error> {
+        let file = file.unwrap_or(FILE);
+        Self::parsed(text.source, file).map_err(|error| in_file(error, file))
     }
 
     fn parsed(source: &str, file: &str) -> Result<Self, Error> {
-        measured(source)?;
         caught("reading the text", || {
             let mut module = naga::front::wgsl::parse_str(&adapt::adapted(source))
                 .map_err(|error| refused(&error.emit_to_string_with_path(source, FILE)))?;
@@ -293,11 +298,25 @@ impl WgslModule {
     }
 }
 
-/// The number of parts of constants that naga writes out where they are used; an error if the text is too deep, or
-/// takes naga too long or too much memory.
-pub(super) fn measured(source: &str) -> Result<u64, Error> {
-    let checked = guard::check(source).and_then(|()| measure::check(source));
-    checked.map_err(|(problem, at)| refused_at(&problem, at, source))
+/// A text that is not too deep, and takes naga neither too long nor too much memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredText<'a> {
+    pub(super) source: &'a str,
+    /// The number of parts of constants that naga writes out where they are used.
+    pub(super) parts: u64,
+}
+
+impl<'a> MeasuredText<'a> {
+    /// Measures a text.
+    ///
+    /// # Errors
+    ///
+    /// The text is refused before it is read.
+    pub fn new(source: &'a str) -> Result<Self, Error> {
+        let checked = guard::check(source).and_then(|()| measure::check(source));
+        let parts = checked.map_err(|(problem, at)| refused_at(&problem, at, source))?;
+        Ok(Self { source, parts })
+    }
 }
 
 fn unchecked() -> BoundsCheckPolicies {

@@ -71,32 +71,33 @@ impl<'a> Measure<'a> {
 
     /// The binary operator at this token, and its precedence.
     fn operator(&self) -> Option<(&'static str, u32)> {
-        const OPERATORS: [(&str, u32); 18] = [
-            ("||", 1),
-            ("&&", 2),
-            ("<<", 7),
-            (">>", 7),
-            ("==", 6),
-            ("!=", 6),
-            ("<=", 6),
-            (">=", 6),
-            ("|", 3),
-            ("^", 4),
-            ("&", 5),
-            ("<", 6),
-            (">", 6),
-            ("+", 8),
-            ("-", 8),
-            ("*", 9),
-            ("/", 9),
-            ("%", 9),
-        ];
-        let at = self.at;
-        let ends = ["<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--"];
-        if self.tokens.is_list(at) || ends.iter().any(|end| self.tokens.is(at, end)) {
+        if self.tokens.is_list(self.at) {
             return None;
         }
-        OPERATORS.into_iter().find(|(sign, _)| self.tokens.is(at, sign))
+        Some(match self.tokens.rest(self.at) {
+            // These end an expression.
+            [b'<', b'<', b'=', ..] | [b'>', b'>', b'=', ..] | [b'+', b'+', ..] | [b'-', b'-', ..] => return None,
+            [b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'=', ..] => return None,
+            [b'|', b'|', ..] => ("||", 1),
+            [b'&', b'&', ..] => ("&&", 2),
+            [b'<', b'<', ..] => ("<<", 7),
+            [b'>', b'>', ..] => (">>", 7),
+            [b'=', b'=', ..] => ("==", 6),
+            [b'!', b'=', ..] => ("!=", 6),
+            [b'<', b'=', ..] => ("<=", 6),
+            [b'>', b'=', ..] => (">=", 6),
+            [b'|', ..] => ("|", 3),
+            [b'^', ..] => ("^", 4),
+            [b'&', ..] => ("&", 5),
+            [b'<', ..] => ("<", 6),
+            [b'>', ..] => (">", 6),
+            [b'+', ..] => ("+", 8),
+            [b'-', ..] => ("-", 8),
+            [b'*', ..] => ("*", 9),
+            [b'/', ..] => ("/", 9),
+            [b'%', ..] => ("%", 9),
+            _ => return None,
+        })
     }
 
     fn operand(&mut self) -> Term {

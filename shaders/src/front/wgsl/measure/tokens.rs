@@ -60,7 +60,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The source from a token on.
-    fn rest(&self, at: usize) -> &'a [u8] {
+    pub(super) fn rest(&self, at: usize) -> &'a [u8] {
         &self.source.as_bytes()[self.byte(at)..]
     }
 
