@@ -1,7 +1,5 @@
 //! Memory that a kernel reads through one descriptor and writes through another: machine code finds what calls find.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
 use spelter_shaders::back::x86::Isa;
 use spelter_shaders::check::Profile;
 use spelter_shaders::compile::{Backend, Checks, Module, compile_checked};

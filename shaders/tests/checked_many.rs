@@ -17,7 +17,7 @@ use spelter_shaders::ir::MemoryModel;
 const SIZE: u32 = 256;
 
 /// The least memory with which something is checked, for 100 M invocations.
-const LIMITS: Limits = Limits { bytes: Limits::MIN_BYTES, kinds: 16, examples: 8 };
+const LIMITS: Limits = Limits { bytes: Limits::MIN_BYTES, records: u64::MAX, kinds: 16, examples: 8 };
 const GROUPS: u32 = 400_000;
 
 /// All invocations read words of the buffer, and the very last one writes one.
