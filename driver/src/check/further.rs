@@ -3,6 +3,7 @@
 //! The search has bounds, for each word and for all of a dispatch. Which pairs of lines it leaves open is part of its
 //! result: what is not decided must not look as if it were free of races.
 
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use foldhash::{HashMap, HashSet};
@@ -22,6 +23,10 @@ const MAX_OPEN_OF_ONE: usize = 1 << 14;
 
 /// The pairs by two instructions that are found to be ordered before more of them wait until all others are decided.
 const MANY_ORDERED: u32 = 16;
+
+/// The nearest earlier accesses by one instruction that are compared with a later one of another invocation than the
+/// suspicion's.
+const MAX_NEAREST: usize = 4;
 
 /// What the search found.
 pub(super) struct Further<K> {
@@ -108,6 +113,7 @@ impl Pairs<'_> {
                 races.push(self.confirmed(race));
             }
         }
+        races.append(&mut self.races_of_others(&mut search, known, &of));
         budget.take(share, search.budget);
         let described = |(key, (pair, why, is_seen)): (K, ((usize, usize), Undecided, bool))| {
             let accesses = (self.described()[pair.0], self.described()[pair.1]);
@@ -116,6 +122,67 @@ impl Pairs<'_> {
         };
         let open = search.open.into_iter().filter(|(key, _)| !known.contains(key)).map(described).collect();
         Further { races, open }
+    }
+
+    /// Races whose later access is of another invocation than the suspicion's: of each two instructions one. Where
+    /// invocations execute an instruction at once, the suspicion is of one of them, and each may race with another one.
+    fn races_of_others<K: Copy + Eq + Hash>(
+        &mut self,
+        search: &mut PairSearch<K>,
+        known: &mut HashSet<K>,
+        key: &impl Fn(&Self, (usize, usize)) -> K,
+    ) -> Vec<Confirmed> {
+        let mut places: BTreeMap<Site, Vec<usize>> = BTreeMap::new();
+        for (place, access) in self.described().iter().enumerate() {
+            places.entry(access.site).or_default().push(place);
+        }
+        let places: Vec<Vec<usize>> = places.into_values().collect();
+        let lists = || places.iter().map(Vec::as_slice);
+        let pairs = lists().flat_map(|first| lists().map(move |second| [first, second]));
+        pairs.filter_map(|pair| self.race_of_others(search, known, pair, key)).collect()
+    }
+
+    /// Such a race of two instructions, whose accesses have these places: of each later access with the nearest earlier
+    /// ones, until many are ordered.
+    fn race_of_others<K: Copy + Eq + Hash>(
+        &mut self,
+        search: &mut PairSearch<K>,
+        known: &mut HashSet<K>,
+        [firsts, seconds]: [&[usize]; 2],
+        key: &impl Fn(&Self, (usize, usize)) -> K,
+    ) -> Option<Confirmed> {
+        let before = |place: usize| firsts.partition_point(|&first| first < place);
+        let mut ordered = 0;
+        for &second in seconds {
+            if self.candidate.second.matches(&self.described()[second]) {
+                continue;
+            }
+            let [others, near] = self.before(second);
+            let [others, near] = [before(others.start)..before(others.end), before(near.start)..before(near.end)];
+            for &first in firsts[others].iter().chain(&firsts[near]).rev().take(MAX_NEAREST) {
+                let pair = (first, second);
+                let key = key(self, pair);
+                if known.contains(&key) || !search.budget.look() {
+                    return None;
+                }
+                if !self.conflicts(pair) || self.are_ordered(pair) {
+                    continue;
+                }
+                if !search.budget.can_decide() {
+                    search.open.entry(key).or_insert((pair, Undecided::TooManyPairs, false));
+                    return None;
+                }
+                if let Some(race) = self.decide_further(search, key, pair) {
+                    known.insert(key);
+                    return Some(self.confirmed(race));
+                }
+                ordered += 1;
+                if ordered >= MANY_ORDERED {
+                    return None;
+                }
+            }
+        }
+        None
     }
 
     /// Decides about a pair if there is room for it: a race, if it is one. What is not decided stays open.

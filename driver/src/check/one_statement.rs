@@ -37,7 +37,7 @@ impl<'a> WrittenStatement<'a> {
             let before = if number == line.line { line.column.saturating_sub(1) } else { 0 };
             for (column, c) in (1..).zip(part.chars()).skip(before as usize) {
                 depth += i32::from("[(".contains(c)) - i32::from("])".contains(c));
-                // Without a column it may begin behind a header, a brace or the end of another one.
+                // Without a column it may begin after a header, a brace or the end of another one.
                 let is_over = line.column > 0 && (depth < 0 || "{}".contains(c));
                 if number >= line.line && (is_over || depth <= 0 && c == ';') {
                     return Some(Self { write, text, start, end: (number, column) });

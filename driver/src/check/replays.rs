@@ -236,16 +236,21 @@ impl Races {
     }
 
     /// Asks the axioms about the examples of a kind, and adds the races: the first one counts for the kind. Returns
-    /// what stays undecided.
+    /// what stays undecided, which is all that is left once it is late.
     fn decide<'a, 'l>(
         &mut self,
         (log, last): (&'l Log, &mut LastWord<'l>),
         suspicion: &mut Suspicion<'a>,
+        is_late: &dyn Fn() -> bool,
     ) -> Vec<Open<'a>> {
         let Suspicion { of: Candidates { kind, count, .. }, examples, later, is_confirmed, .. } = suspicion;
         let mut open = Vec::new();
         let all = examples.iter().map(|&example| (example, false)).chain(later.iter().map(|&example| (example, true)));
         for (example, is_later) in all {
+            if is_late() {
+                open.push(Open { example, why: Undecided::TooLong, pair: None });
+                continue;
+            }
             let candidate = candidate(example);
             if is_later && *is_confirmed {
                 let mut pairs = Pairs::with(last, log, &candidate, &mut self.budget);

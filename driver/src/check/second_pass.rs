@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use spelter_locks::Mutex;
 use spelter_shaders::check::observer::Observer;
@@ -32,6 +32,7 @@ pub(super) struct SecondPass<'a> {
     device: &'a AtomicU32,
     /// What they may yet observe.
     left: Cell<u64>,
+    started: Instant,
     time: Duration,
 }
 
@@ -59,7 +60,7 @@ impl<'a> SecondPass<'a> {
 
     fn new(work: u64, time: Duration, device: &'a AtomicU32) -> Self {
         let running = RunningPass { is_over: false, stop: Arc::default() };
-        Self { running: Mutex::new(running), device, left: Cell::new(work), time }
+        Self { running: Mutex::new(running), device, left: Cell::new(work), started: Instant::now(), time }
     }
 
     /// How long it may take.
@@ -81,6 +82,11 @@ impl<'a> SecondPass<'a> {
     /// Whether nothing may run again.
     pub(super) fn is_over(&self) -> bool {
         self.running.lock().is_over
+    }
+
+    /// Whether what was recorded has had as much time to be decided, too.
+    pub(super) fn is_late(&self) -> bool {
+        self.started.elapsed() > self.time.saturating_mul(2)
     }
 
     /// What ends it.

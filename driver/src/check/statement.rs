@@ -8,6 +8,14 @@ pub(super) struct Statement<'a> {
     pub(super) function: Function,
     /// The other operand.
     pub(super) operand: &'a str,
+    /// Whether a condition decides about it, which reads the place, too.
+    pub(super) is_conditional: bool,
+}
+
+impl<'a> Statement<'a> {
+    fn new(place: &'a str, function: Function, operand: &'a str) -> Self {
+        Self { place, function, operand, is_conditional: false }
+    }
 }
 
 /// How a statement updates a place.
@@ -134,20 +142,20 @@ fn is_alone(text: &str) -> bool {
 fn updates(text: &str) -> Option<Statement<'_>> {
     for (operator, function) in [("++", "Add"), ("--", "Sub")] {
         if let Some(place) = text.strip_suffix(operator) {
-            return Some(Statement { place: last_place(place)?, function: Function::Atomic(function), operand: "1" });
+            return Some(Statement::new(last_place(place)?, Function::Atomic(function), "1"));
         }
         if let Some(place) = text.strip_prefix(operator).filter(|place| last_place(place) == Some(*place)) {
-            return Some(Statement { place, function: Function::Atomic(function), operand: "1" });
+            return Some(Statement::new(place, Function::Atomic(function), "1"));
         }
     }
     let (left, right) = assignment(text)?;
     if let Some((operator, function)) = FUNCTIONS.into_iter().find(|(operator, _)| left.ends_with(*operator)) {
         let place = last_place(left.strip_suffix(operator)?)?;
-        return Some(Statement { place, function: Function::Atomic(function), operand: right });
+        return Some(Statement::new(place, Function::Atomic(function), right));
     }
     for operator in OTHERS {
         if let Some(place) = left.strip_suffix(operator) {
-            return Some(Statement { place: last_place(place)?, function: Function::Other, operand: right });
+            return Some(Statement::new(last_place(place)?, Function::Other, right));
         }
     }
     let place = last_place(left)?;
@@ -246,8 +254,8 @@ fn unopened(text: &str) -> Option<usize> {
 
 /// The update of a place to the right side of an assignment, in which `old` is its value before.
 fn computed<'a>(place: &'a str, right: &'a str, old: &str) -> Option<Statement<'a>> {
-    let atomic = |place, function, operand| Statement { place, function: Function::Atomic(function), operand };
-    let other = |place, operand| Statement { place, function: Function::Other, operand };
+    let atomic = |place, function, operand| Statement::new(place, Function::Atomic(function), operand);
+    let other = |place, operand| Statement::new(place, Function::Other, operand);
     for (name, function) in [("max(", "Max"), ("min(", "Min")] {
         if let Some(arguments) = right.strip_prefix(name).and_then(|rest| rest.strip_suffix(')')) {
             let operand = arguments.strip_prefix(old).and_then(|rest| rest.trim_start().strip_prefix(','))?.trim();
@@ -285,7 +293,8 @@ fn condition<'a>(before: &str, place: &'a str, value: &'a str) -> Option<Stateme
         (left, right) if left == value && right == place => of_value,
         _ => return None,
     };
-    is_whole(value).then_some(Statement { place, function: Function::Atomic(function), operand: value })
+    is_whole(value)
+        .then_some(Statement { is_conditional: true, ..Statement::new(place, Function::Atomic(function), value) })
 }
 
 /// The update that a condition in one line and a statement in another one are, if nothing follows in that line.

@@ -139,18 +139,17 @@ impl UpdatedMemory {
             false => conditional_statement(read, written),
         };
         let statement = statement.filter(|found| self.has(found.place))?;
-        let mut repair = self.described(write, &update_at(write), Some(&statement));
-        // A branch with more in it than the update remains, and its condition reads what others update atomically.
-        let place = statement.place;
-        if self.language != Language::Spirv {
-            repair.text += &format!("; a condition that remains reads it by {}", self.atomic_load(place));
-        }
-        Some(repair)
+        Some(self.described(write, &update_at(write), Some(&statement)))
     }
 
     /// The repair in place of `at`, what the text has for it.
     fn described(&self, access: &FoundAccess, at: &str, statement: Option<&Statement<'_>>) -> Repair {
-        described(self.language, access, at, self.updated, statement)
+        let mut repair = described(self.language, access, at, self.updated, statement);
+        // A branch with more in it than the update remains, and its condition reads what others update atomically.
+        if let Some(found) = statement.filter(|found| found.is_conditional && self.language != Language::Spirv) {
+            repair.text += &format!("; a condition that remains reads it by {}", self.atomic_load(found.place));
+        }
+        repair
     }
 }
 
@@ -326,7 +325,10 @@ mod tests {
             "{found}"
         );
         let found = text(Language::Glsl, "h += uint16_t(1);", Updated::Narrow);
-        assert!(found.starts_with("a loop with atomicCompSwap on the word of 32 bits that contains it, or"), "{found}");
+        assert!(
+            found.starts_with("a loop with atomicCompSwap on the word of 32 bits that contains it, in place"),
+            "{found}"
+        );
         let found = text(Language::Glsl, "v.xy += vec2(1.0);", Updated::Vector);
         assert!(found.starts_with("an atomic operation for each component in place of the update at a.comp:1, "));
     }

@@ -124,8 +124,14 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice, side
                 (Some(access), Some(barrier)) => {
                     // A memory barrier is one with the atomic if it is for its memory, too.
                     let barrier = if access.class == class { barrier } else { "memoryBarrier()" };
-                    let arguments = arguments(role(access, site, slice), class, names, site);
-                    format!("{arguments} as further arguments of {at}, or {barrier} before and after it")
+                    let role = role(access, site, slice);
+                    let side = match (role.releases, role.acquires) {
+                        (true, false) => "before",
+                        (false, true) => "after",
+                        _ => "before and after",
+                    };
+                    let arguments = arguments(role, class, names, site);
+                    format!("{arguments} as further arguments of {at}, or {barrier} {side} it")
                 }
                 (_, Some(barrier)) if operation.control_barrier() => format!("{barrier} {} {at}", sides.text()),
                 (_, Some(barrier)) => format!("{barrier} before and after {at}"),
@@ -140,7 +146,7 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice, side
         Edit::Atomic(first, second, _) => {
             let (first, second) = (names.site(first), names.site(second));
             let at = if first == second { first } else { format!("{first} and {second}") };
-            Some(format!("atomic operations in place of {at}; they order nothing else"))
+            Some(format!("atomic operations in place of {at}; which of them comes first stays open"))
         }
         _ => None,
     }
@@ -276,12 +282,12 @@ fn narrower(scope: Scope) -> &'static str {
 fn gap(names: &SliceNames<'_>, gap: &MissingRequirement, (first, second): (usize, usize)) -> Option<String> {
     let language = names.language;
     let place = |event: usize| names.place(event);
-    let relaxed = |event: usize| match language {
+    let relaxed = |event: usize, side: &str| match language {
         Language::Wgsl => "atomics of WGSL order no other memory".to_owned(),
-        _ => format!(
-            "{} orders no other memory: it is relaxed, and no memory barrier for its memory is beside it",
-            place(event)
-        ),
+        _ => {
+            let at = place(event);
+            format!("{at} orders no other memory: it is relaxed, and no memory barrier for its memory is {side} it")
+        }
     };
     Some(match gap {
         MissingRequirement::References => "they use different bindings".to_owned(),
@@ -299,7 +305,8 @@ fn gap(names: &SliceNames<'_>, gap: &MissingRequirement, (first, second): (usize
             texts.dedup();
             texts.join(", and ")
         }
-        MissingRequirement::NoRelease(event) | MissingRequirement::NoAcquire(event) => relaxed(*event),
+        MissingRequirement::NoRelease(event) => relaxed(*event, "before"),
+        MissingRequirement::NoAcquire(event) => relaxed(*event, "after"),
         MissingRequirement::Class(event, class) => {
             format!("{} does not cover {}", place(*event), memory(language, *class))
         }

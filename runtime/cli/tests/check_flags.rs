@@ -331,7 +331,9 @@ void main() {
         name: "set.comp",
         text: text.to_owned(),
         options: "--bind 0.0=zeros:4 --check",
-        parts: &["= repair: atomic operations in place of the write at set.comp:6; they order nothing else\n"],
+        parts: &[
+            "= repair: atomic operations in place of the write at set.comp:6; which of them comes first stays open\n",
+        ],
         applied: &[("found = 1u;", "atomicExchange(found, 1u);")],
     }];
     decide(&folder, &cases);

@@ -241,3 +241,24 @@ fn a_load_through_a_name_has_the_line_of_the_load() {
     }
     assert!(!ended.stderr.contains("names.wgsl:3:"), "{}", ended.stderr);
 }
+
+/// Invocations that execute an instruction at once show one race of a word: the others there are findings, too, so that
+/// one that is suppressed hides none.
+#[test]
+fn each_two_lines_that_race_are_a_finding_in_one_subgroup() {
+    let folder = Folder::new("lines-of-a-subgroup");
+    let wgsl = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@compute @workgroup_size(16) fn main(@builtin(local_invocation_index) l: u32) {
+  a[l] = l;
+  let x = a[(l + 1u) % 16u];
+  a[l] = x + 1u;
+}
+";
+    let suppressed = format!("{ONE} --suppress line:mask.wgsl:3");
+    for backend in ["--backend interpreter", ""] {
+        let all = run(&folder, "mask.wgsl", wgsl, &format!("{ONE} {backend}"), 66);
+        assert!(all.stderr.contains("mask.wgsl:3:") && all.stderr.contains("mask.wgsl:5:"), "{}", all.stderr);
+        let other = run(&folder, "mask.wgsl", wgsl, &format!("{suppressed} {backend}"), 66);
+        assert!(other.stderr.contains("error[SPELTER-RACE-WAR]"), "{}", other.stderr);
+    }
+}

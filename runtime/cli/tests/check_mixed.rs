@@ -122,9 +122,9 @@ fn a_memory_barrier_at_a_flag_in_other_memory_is_for_all_memory() {
             options: ONE,
             parts: &[
                 "= repair: gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease as further arguments of \
-                the atomic update at shared.comp:12, or memoryBarrier() before and after it, and gl_ScopeDevice, \
+                the atomic update at shared.comp:12, or memoryBarrier() before it, and gl_ScopeDevice, \
                 gl_StorageSemanticsBuffer, gl_SemanticsAcquire as further arguments of the atomic update at \
-                shared.comp:16, or memoryBarrier() before and after it",
+                shared.comp:16, or memoryBarrier() after it",
             ],
             applied: BARRIERS,
         },
@@ -141,7 +141,7 @@ fn a_memory_barrier_at_a_flag_in_other_memory_is_for_all_memory() {
             options: TWO,
             parts: &[
                 "= repair: gl_ScopeDevice, gl_StorageSemanticsShared, gl_SemanticsRelease as further arguments of \
-                the atomic update at buffer.comp:13, or memoryBarrier() before and after it, and ",
+                the atomic update at buffer.comp:13, or memoryBarrier() before it, and ",
             ],
             applied: BARRIERS.split_at(2).0,
         },

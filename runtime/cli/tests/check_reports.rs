@@ -230,7 +230,7 @@ fn the_last_workgroup_needs_a_counter_that_orders() {
              and after it"
         );
         has(&ended, &[&repair, "`coherent` on `Partial` (set 0, binding 0)"]);
-        has(&ended, &["orders no other memory: it is relaxed, and no memory barrier for its memory is beside it"]);
+        has(&ended, &["orders no other memory: it is relaxed, and no memory barrier for its memory is before it"]);
         assert!(atomics("last.test") >= 2);
         let fixed = LAST_GLSL.replace("buffer Partial", "coherent buffer Partial");
         let fences = fixed.replace(

@@ -132,8 +132,10 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>) {
 }
 ";
     let options = "--groups 4 --bind 0.0=u32:range:256 --bind 0.1=0.0 --check";
-    let parts = ["= because with one binding for both, a barrier between them orders", "= repair: two dispatches: "];
-    all_say(&Folder::new("workgroups-alias"), ("alias.wgsl", text, options), &parts);
+    let folder = Folder::new("workgroups-alias");
+    all_say(&folder, ("alias.wgsl", text, options), &["= repair: two dispatches: "]);
+    let racy = run(&folder, "alias.wgsl", text, options, 66).stderr;
+    assert!(racy.contains("= because with one binding for both, a barrier between them orders"), "{racy}");
 }
 
 #[test]
@@ -215,4 +217,27 @@ fn a_return_in_another_workgroup_hides_no_repair() {
     let repaired = TAIL.replace("s += t[l ^ 1u];", "s += t[l ^ 1u]; barrier();");
     let ended = run(&folder, "repaired.comp", &repaired, tail, 66);
     assert!(ended.stderr.contains("SPELTER-BARRIER") && !ended.stderr.contains("SPELTER-RACE"), "{}", ended.stderr);
+}
+
+/// One binding in place of two is a repair only if both are buffers of like elements, and one is written through.
+#[test]
+fn one_binding_for_both_is_of_one_kind_and_writable() {
+    let folder = Folder::new("workgroups-kinds");
+    let wgsl = |element: &str, index: &str| {
+        format!(
+            "@group(0) @binding(0) var<storage, read> a: array<u32>;
+@group(0) @binding(1) var<storage, read_write> b: array<{element}>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {{
+  let x = a[63u - l];
+  b[{index}] = {element}(x);
+}}
+"
+        )
+    };
+    let options = "--bind 0.0=u32:range:256 --bind 0.1=0.0 --check";
+    let racy = run(&folder, "reads.wgsl", &wgsl("u32", "l"), options, 66).stderr;
+    let has = |text: &str| racy.contains(text);
+    assert!(has("`b` (set 0, binding 1) in place of `a`") && !has("`a` (set 0, binding 0) in place of"), "{racy}");
+    let racy = run(&folder, "types.wgsl", &wgsl("vec2<u32>", "l / 2u"), options, 66).stderr;
+    assert!(!racy.contains(") in place of `"), "{racy}");
 }

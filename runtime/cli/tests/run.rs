@@ -122,6 +122,9 @@ fn a_run_that_shows_nothing_says_so() {
     folder.json("run double.wgsl --bind 0.0=u32:1,2,3 --json");
     let ended = folder.spelter("run double.wgsl --groups 0 --bind 0.0=u32:1,2,3");
     assert_eq!((ended.status, ended.stderr.as_str()), (0, "note: no invocation ran: --groups has a 0\n"));
+    // What did not run was not checked.
+    let ended = folder.spelter("run double.wgsl --groups 0 --bind 0.0=u32:1,2,3 --check");
+    assert_eq!(ended.status, 67, "{}", ended.stderr);
 }
 
 /// One workgroup runs by default, which may be fewer invocations than the values that are shown.

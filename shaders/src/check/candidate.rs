@@ -152,7 +152,7 @@ pub struct Candidates {
     pub count: u64,
     /// The first ones, as many as [`Limits::examples`](super::Limits::examples).
     pub examples: Vec<Candidate>,
-    /// Others, evenly spaced: their earlier accesses may be by other instructions.
+    /// Others, at equal distances: their earlier accesses may be by other instructions.
     pub later: Vec<Candidate>,
     /// The number of the candidate that is the next of these, and the distance of two.
     next: u64,

@@ -445,7 +445,7 @@ fn what_does_not_fit_is_counted() {
 }
 
 #[test]
-fn later_examples_are_evenly_spaced() {
+fn later_examples_are_at_equal_distances() {
     let mut sites = Sites::default();
     let [_, write] = sites.plain(StorageClass::Uniform, true);
     let mut detector = Detector::new(&sites.0, LAUNCH, Profile::Spec, Limits::default());

@@ -234,10 +234,18 @@ impl Changed {
         self.kernel
     }
 
-    /// Whether the binding of the second instruction could be replaced by that of the first one.
+    /// Whether the binding of the second instruction could be replaced by that of the first one: both are buffers,
+    /// texel buffers or images, whose elements have one size. An index would mean another address otherwise.
     pub(super) fn share_binding(&mut self, first: &SiteData, second: &SiteData) -> Option<()> {
         let of = |site: &SiteData| declared(&self.kernel, self.insts(site).first().copied()?);
         let (Declared::Binding(first), Declared::Binding(second)) = (of(first)?, of(second)?) else { return None };
+        let kind = |binding| {
+            let data = &self.kernel.bindings[binding];
+            (resource(data.kind), data.element_bytes)
+        };
+        if kind(first) != kind(second) {
+            return None;
+        }
         for data in self.kernel.insts.values_mut() {
             if let InstData::Buffer { binding, .. } = data
                 && *binding == second
@@ -248,14 +256,18 @@ impl Changed {
         Some(())
     }
 
-    /// Whether the binding of an instruction is of a kind that a kernel may write; so is what has no binding.
+    /// Whether a kernel may write through the binding of an instruction; so it may through what has no binding.
     pub(super) fn is_writable(&self, site: &SiteData) -> bool {
         let inst = self.insts(site).first().copied();
         match inst.and_then(|inst| declared(&self.kernel, inst)) {
-            Some(Declared::Binding(binding)) => matches!(
-                self.kernel.bindings[binding].kind,
-                BindingKind::StorageBuffer | BindingKind::StorageImage | BindingKind::StorageTexelBuffer
-            ),
+            Some(Declared::Binding(binding)) => {
+                let data = &self.kernel.bindings[binding];
+                let is_storage = matches!(
+                    data.kind,
+                    BindingKind::StorageBuffer | BindingKind::StorageImage | BindingKind::StorageTexelBuffer
+                );
+                is_storage && !data.read_only
+            }
             _ => true,
         }
     }
@@ -448,5 +460,13 @@ impl Changed {
         if sides != Sides::Before {
             self.insert(At { index: at.index + 1, ..at }, [fence.clone()]);
         }
+    }
+}
+/// What an instruction accesses through descriptors of a kind.
+fn resource(kind: BindingKind) -> &'static str {
+    match kind {
+        BindingKind::StorageBuffer | BindingKind::UniformBuffer => "buffer",
+        BindingKind::StorageTexelBuffer | BindingKind::UniformTexelBuffer => "texel buffer",
+        _ => "image",
     }
 }

@@ -117,9 +117,10 @@ impl<'r, 'd> Rounds<'r, 'd> {
         let checker = &self.dispatch.code.checker;
         // A word may have millions of accesses: these facts are dropped before another record follows.
         let (mut undecided, mut last) = (Vec::new(), LastWord::default());
+        let pass = &self.dispatch.pass;
         for mut suspicion in round {
             let was_confirmed = suspicion.is_confirmed;
-            let open = self.races.decide((log, &mut last), &mut suspicion);
+            let open = self.races.decide((log, &mut last), &mut suspicion, &|| pass.is_late());
             match (was_confirmed, suspicion.is_confirmed) {
                 (false, true) => checker.count(|counts| counts.confirmed += 1),
                 (false, false) if open.is_empty() && !suspicion.has_rest() => checker.count(|counts| {

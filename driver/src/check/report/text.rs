@@ -53,12 +53,12 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: 
     let kinds = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
     let mut parts: Vec<_> = kinds.into_iter().filter_map(|(severity, name)| counted(severity, name)).collect();
     if parts.is_empty() {
-        let what = match (not_shown, is_partial) {
-            (1.., _) => "none of the rules of --only was broken",
-            (_, true) => "no data race was observed in what was checked",
-            _ => "no data race was observed",
-        };
-        parts.push(what.to_owned());
+        let other = if suppressed > 0 { "other " } else { "" };
+        parts.push(match (not_shown, is_partial) {
+            (1.., _) => "none of the rules of --only was broken".to_owned(),
+            (_, true) => format!("no {other}data race was observed in what was checked"),
+            _ => format!("no {other}data race was observed"),
+        });
     }
     if suppressed > 0 {
         parts.push(format!("{suppressed} suppressed"));

@@ -34,11 +34,16 @@ impl Checked {
     /// The exit status: 0, or that of the options if there is an error in this process or in the file of results.
     pub(super) fn status(&self, args: &CheckArgs) -> u8 {
         match self.all.count(Severity::Error) {
-            0 if self.denied(args).is_none() => {
-                args.status_without_error(self.report.stats.is_partial() || self.orders.is_partial())
-            }
+            0 if self.denied(args).is_none() => args.status_without_error(self.is_partial()),
             _ => args.error_status(),
         }
+    }
+
+    /// Whether something was not checked, or nothing ran: then a run without findings proves nothing.
+    fn is_partial(&self) -> bool {
+        let stats = &self.report.stats;
+        let has_run = stats.dispatches + stats.skipped > 0 || !self.orders.earlier.is_empty();
+        !has_run || stats.is_partial() || self.orders.is_partial()
     }
 
     /// The objects of all findings.
@@ -95,7 +100,7 @@ impl Checked {
                 output::note(format_args!("of an order that ran earlier: {severity}[{id}]: {title}"));
             }
         }
-        let is_partial = !is_whole || self.report.stats.is_partial() || self.orders.is_partial();
+        let is_partial = !is_whole || self.is_partial();
         self.report.print_summary(|severity| self.all.count(severity), is_partial);
     }
 }

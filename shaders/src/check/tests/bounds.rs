@@ -130,7 +130,7 @@ fn records_give_way_to_the_shadow() {
             gossip(&mut test, update, 0..300);
             assert!(test.detector.workgroup.nodes.bytes() > limits.bytes / 8);
         }
-        (0..44).for_each(|page| test.write(at(5_000, 0), word((page << 16) + (1 << 24))));
+        (0..42).for_each(|page| test.write(at(5_000, 0), word((page << 16) + (1 << 24))));
         test.detector.given_up()
     };
     assert_eq!([given_up(false), given_up(true)].map(|given_up| given_up.accesses), [0, 0]);
