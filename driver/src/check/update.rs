@@ -248,7 +248,10 @@ fn in_wgsl(statement: &Statement<'_>, function: &str, updated: Updated, source: 
         words(&rest[..end]).map(|(_, word)| word).find(|word| ["u32", "i32", "f32", "f16"].contains(word))
     })?;
     (updated == Updated::Integer && ["u32", "i32"].contains(&declared)).then(|| {
-        let with = format!(", with `atomic<{declared}>` for `{declared}` in the declaration of `{name}`");
+        let with = format!(
+            ", with `atomic<{declared}>` for `{declared}` in the declaration of `{name}`, and atomicLoad or atomicStore \
+             in its other accesses"
+        );
         (format!("atomic{function}(&{place}, {operand})"), with)
     })
 }
@@ -272,11 +275,17 @@ mod tests {
         };
         assert_eq!(
             wgsl("var<storage, read_write> c: array<u32>;\n", "c[0] += 1;", Updated::Integer).as_deref(),
-            Some("atomicAdd(&c[0], 1), with `atomic<u32>` for `u32` in the declaration of `c`")
+            Some(
+                "atomicAdd(&c[0], 1), with `atomic<u32>` for `u32` in the declaration of `c`, and atomicLoad or atomicStore \
+                  in its other accesses"
+            )
         );
         assert_eq!(
             wgsl("struct S { n: i32 }", "s.n -= 2;", Updated::Integer).as_deref(),
-            Some("atomicSub(&s.n, 2), with `atomic<i32>` for `i32` in the declaration of `n`")
+            Some(
+                "atomicSub(&s.n, 2), with `atomic<i32>` for `i32` in the declaration of `n`, and atomicLoad or atomicStore \
+                  in its other accesses"
+            )
         );
         assert_eq!(wgsl("var<workgroup> c: array<f32, 4>;", "c[0] += 1.0;", Updated::Float), None);
         let glsl = |line, updated| {

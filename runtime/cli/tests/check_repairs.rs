@@ -812,3 +812,26 @@ void main() {
         ],
     );
 }
+
+/// The least scope that includes both invocations of a race is too small for those of other workgroups.
+#[test]
+fn a_scope_is_wide_enough_for_all_that_race() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-scope");
+    let text = "#version 450
+#extension GL_KHR_memory_scope_semantics : require
+layout(local_size_x = 32) in;
+layout(binding = 0) buffer A { uint a[]; };
+void main() {
+  atomicAdd(a[0], 1u, gl_ScopeSubgroup, 0, 0);
+}
+";
+    for (groups, scope) in [(1, "gl_ScopeWorkgroup"), (2, "gl_ScopeDevice")] {
+        let options = format!("--groups {groups} --bind 0.0=zeros:64 --check");
+        let racy = run(&folder, "narrow.comp", text, &options, 66);
+        assert!(racy.stderr.contains(&format!("= repair: {scope} for the atomic update at ")), "{}", racy.stderr);
+        run(&folder, "wide.comp", &text.replace("gl_ScopeSubgroup", scope), &options, 0);
+    }
+}

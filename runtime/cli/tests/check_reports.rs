@@ -153,7 +153,7 @@ fn lost_updates_are_repaired_by_atomics() {
         let options = format!("--bind 0.0=zeros:64 --groups {groups} --check");
         let ended = run(&folder, "count.wgsl", wgsl, &options, 66);
         let call = "= repair: atomicAdd(&c[0], 1u) in place of the update at count.wgsl:3:3, with `atomic<u32>` \
-                    for `u32` in the declaration of `c`: ";
+                    for `u32` in the declaration of `c`, and atomicLoad or atomicStore in its other accesses: ";
         has(&ended, &[call]);
         assert!(!ended.stderr.contains("Barrier()") && !ended.stderr.contains("two dispatches"), "{}", ended.stderr);
     }

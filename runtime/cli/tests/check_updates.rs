@@ -132,7 +132,8 @@ void main() {
         options,
         parts: &[
             "= repair: atomicAdd(&n, 1u) in place of the read at append.wgsl:4:11 and the write at append.wgsl:5:3, \
-                  with `atomic<u32>` for `u32` in the declaration of `n`: updates between",
+                  with `atomic<u32>` for `u32` in the declaration of `n`, and atomicLoad or atomicStore in its other \
+                  accesses: updates between",
         ],
         applied: &[
             ("let i = n;\n", "let i = atomicAdd(&n, 1u);\n"),

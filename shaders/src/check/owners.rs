@@ -1,7 +1,7 @@
 //! Which descriptors have their memory alone, and which share it so that cells of words suffice: machine code knows no
 //! reference, and must not take a write through one descriptor for one through another.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
@@ -46,13 +46,15 @@ pub(super) fn alone(checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<Vec
 pub(super) fn owner(checks: &InlineChecks, buffers: &[GuestSlice], number: u32, lenient: bool) -> Option<u32> {
     let range = |slice: &GuestSlice| (slice.address() as u64, slice.address() as u64 + slice.len());
     let own = range(buffers.get(number as usize)?);
+    // Many descriptors may have the memory.
+    let places: HashMap<u32, usize, FixedState> = checks.descriptors.iter().copied().zip(0..).collect();
     let meet = (0..).zip(buffers).filter(|(_, slice)| {
         let (start, end) = range(slice);
         start / 4 * 4 < own.1 && own.0 / 4 * 4 < end && start < end
     });
     let (mut writer, mut first, mut alike) = (None, None, None);
     for (other, slice) in meet {
-        let at = checks.descriptors.iter().position(|&known| known == other)?;
+        let at = *places.get(&other)?;
         let private = checks.private[at]?;
         let fits = range(slice) == own && checks.grains[at] == 4 && has_cells(checks.planes[at]);
         if !fits || private && !lenient || *alike.get_or_insert(private) != private {

@@ -1,7 +1,7 @@
 //! Repairs that order the two accesses of a race: stronger atomics, barriers and declarations in place of those that
 //! are there, barriers where there are none, and one binding for two.
 
-use spelter_memory_model::event;
+use spelter_memory_model::event::{self, Scope};
 use spelter_memory_model::repair::{Edit, TraceEdit};
 use spelter_shaders::check::Profile;
 use spelter_shaders::front::Language;
@@ -228,11 +228,17 @@ impl OrderingSearch<'_> {
         let Self { run, slice, names, trials, found, .. } = self;
         let (run, slice, language) = (*run, *slice, names.language);
         let is_atomic = |set: &Vec<TraceEdit>| matches!(set[..], [TraceEdit::Code(Edit::Atomic(..))]);
-        let edits = names.edits(slice).into_iter().filter(|set| !is_atomic(set));
+        let edits: Vec<_> = names.edits(slice).into_iter().filter(|set| !is_atomic(set)).collect();
+        // A scope that suffices for the two may be too small for other invocations.
+        let wide: Vec<_> = edits.iter().filter_map(|set| widest(set)).collect();
+        let count = edits.len();
         // Without atomics it is barriers that order, and they do so in each order of the invocations.
         let has_atomics = names.has_atomics(slice);
         let (mut by_chance, mut has_tried, mut has_completed) = (false, false, false);
-        for set in edits {
+        for (number, set) in edits.into_iter().chain(wide).enumerate() {
+            if number >= count && !found.repairs.is_empty() {
+                break;
+            }
             let mut is_silent = |set: &[TraceEdit], sides: Sides| {
                 let forms = run.edited(set, (slice, language), sides);
                 has_tried |= !forms.is_empty();
@@ -285,6 +291,17 @@ fn barriers_tried(kernel: &Kernel, sites: [&SiteData; 2]) -> &'static str {
         (false, false) => "a barrier between them was tried",
         (false, true) => "a barrier between them was tried, one at the end of the loop, and both",
     }
+}
+
+/// The same changes with the widest scope in place of smaller ones; `None` if they have no smaller one.
+fn widest(set: &[TraceEdit]) -> Option<Vec<TraceEdit>> {
+    let is_small =
+        |edit: &TraceEdit| matches!(edit, TraceEdit::Code(Edit::Widen(_, Scope::Subgroup | Scope::Workgroup)));
+    let wide = |edit: &TraceEdit| match edit {
+        TraceEdit::Code(Edit::Widen(site, _)) => TraceEdit::Code(Edit::Widen(*site, Scope::Device)),
+        other => *other,
+    };
+    set.iter().any(is_small).then(|| set.iter().map(wide).collect())
 }
 
 /// Whether an edit completes what orders the two accesses: an atomic operation, a fence, or their declaration.

@@ -113,6 +113,13 @@ enum Second {
     ElementsApart(u32),
 }
 
+impl Second {
+    /// Whether it has words of the first one.
+    fn shares_words(self) -> bool {
+        matches!(self, Self::Alias | Self::Overlap)
+    }
+}
+
 /// Where an instruction accesses its memory.
 #[derive(Clone, Copy, Debug)]
 enum Place {
